@@ -1,0 +1,242 @@
+//! Everything a caller can ask of the engine, and everything it answers.
+
+use crate::{
+    AccountId, AttributeChange, Message, MessageId, Position, QueueAddress, QueueAttributes, QueueName,
+    Receipt, Region, StoredMessage, Timestamp,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The caller's number for one request; a reply carries it back. Unique among the requests under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// Tags of a queue, in key order.
+pub type Tags = BTreeMap<Box<str>, Box<str>>;
+
+/// A request to the engine. Values are parsed and in range; only what depends on state is left to check.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Creates a queue, or confirms one whose given attributes are equal. Reply: `Done`.
+    CreateQueue {
+        /// The queue.
+        queue: QueueAddress,
+        /// Attributes off their defaults; the order is the client's.
+        attributes: Vec<AttributeChange>,
+        /// Tags of a new queue; not compared with an existing one's.
+        tags: Tags,
+    },
+    /// Deletes a queue and all it holds. Parked receives end with an error. Reply: `Done`.
+    DeleteQueue {
+        /// The queue.
+        queue: QueueAddress,
+    },
+    /// Asks whether a queue exists. Reply: `Done`.
+    FindQueue {
+        /// The queue.
+        queue: QueueAddress,
+    },
+    /// Lists names in order. Reply: `Queues`.
+    ListQueues {
+        /// Owner of the queues.
+        account: AccountId,
+        /// Their region.
+        region: Region,
+        /// What the names start with; may be empty.
+        prefix: Box<str>,
+        /// Only names after this one.
+        after: Option<QueueName>,
+        /// At most so many, 1–1000.
+        max: usize,
+    },
+    /// Reads everything about a queue but its messages. Reply: `Queue`.
+    ViewQueue {
+        /// The queue.
+        queue: QueueAddress,
+    },
+    /// Changes attributes; all or none. Reply: `Done`.
+    SetQueueAttributes {
+        /// The queue.
+        queue: QueueAddress,
+        /// The new values.
+        attributes: Vec<AttributeChange>,
+    },
+    /// Sets tags, overwriting equal keys. Reply: `Done`.
+    TagQueue {
+        /// The queue.
+        queue: QueueAddress,
+        /// The tags.
+        tags: Tags,
+    },
+    /// Removes tags; unknown keys are no error. Reply: `Done`.
+    UntagQueue {
+        /// The queue.
+        queue: QueueAddress,
+        /// The keys.
+        keys: Vec<Box<str>>,
+    },
+    /// Deletes all messages of a queue. Reply: `Done`.
+    PurgeQueue {
+        /// The queue.
+        queue: QueueAddress,
+    },
+    /// Stores messages. Reply: `Sent`, a result for each entry in order.
+    Send {
+        /// The queue.
+        queue: QueueAddress,
+        /// At most ten.
+        entries: Vec<SendEntry>,
+    },
+    /// Receives messages. Reply: `Received`.
+    Receive(Receive),
+    /// Deletes received messages. Reply: `Settled`, a result for each receipt in order.
+    Delete {
+        /// The queue.
+        queue: QueueAddress,
+        /// At most ten.
+        receipts: Vec<Receipt>,
+    },
+    /// Sets when received messages become visible again. Reply: `Settled`, in order.
+    ChangeVisibility {
+        /// The queue.
+        queue: QueueAddress,
+        /// Receipt and new timeout, counted from now, at most 12 hours. At most ten.
+        changes: Vec<(Receipt, Duration)>,
+    },
+    /// Makes messages visible again whose delivery never reached its client. Reply: `Done`.
+    ReturnUndelivered {
+        /// What the lost reply handed out.
+        receipts: Vec<Receipt>,
+    },
+    /// Stores surviving messages of an old log segment anew, so that the segment can be reused. Reply: `Done`.
+    Relocate {
+        /// Candidates with the position they were read at; those deleted meanwhile are skipped.
+        messages: Vec<(Position, StoredMessage)>,
+    },
+}
+
+/// One message to be stored.
+#[derive(Clone, Debug)]
+pub struct SendEntry {
+    /// The message.
+    pub message: Message,
+    /// Its delay, at most 15 minutes; `None` takes the queue's.
+    pub delay: Option<Duration>,
+}
+
+/// A receive.
+#[derive(Clone, Debug)]
+pub struct Receive {
+    /// The queue.
+    pub queue: QueueAddress,
+    /// At most so many messages, 1–10.
+    pub max: usize,
+    /// Visibility timeout of what is received; `None` takes the queue's.
+    pub visibility_timeout: Option<Duration>,
+    /// How long to wait for a first message; `None` takes the queue's.
+    pub wait: Option<Duration>,
+}
+
+/// What may become of a command when room for new messages is short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Stores something new: refused when room is short.
+    Stores,
+    /// Writes little and lets others go on: accepted until nothing fits any more.
+    Settles,
+    /// Writes nothing.
+    Reads,
+}
+
+impl Command {
+    /// What the command demands of the log.
+    pub fn demand(&self) -> Demand {
+        match self {
+            Command::CreateQueue { .. }
+            | Command::SetQueueAttributes { .. }
+            | Command::TagQueue { .. }
+            | Command::Send { .. }
+            | Command::Relocate { .. } => Demand::Stores,
+            Command::DeleteQueue { .. }
+            | Command::UntagQueue { .. }
+            | Command::PurgeQueue { .. }
+            | Command::Receive(_)
+            | Command::Delete { .. }
+            | Command::ChangeVisibility { .. }
+            | Command::ReturnUndelivered { .. } => Demand::Settles,
+            Command::FindQueue { .. } | Command::ListQueues { .. } | Command::ViewQueue { .. } => {
+                Demand::Reads
+            }
+        }
+    }
+}
+
+/// The engine's answer to a command.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// It was done; there is nothing to say.
+    Done,
+    /// Names of queues, and whether there are more after the last.
+    Queues {
+        /// In name order.
+        names: Vec<QueueName>,
+        /// Whether another page follows.
+        more: bool,
+    },
+    /// A queue's description.
+    Queue(Box<QueueView>),
+    /// What became of each entry of a send.
+    Sent(Vec<Result<Sent, crate::Error>>),
+    /// Received messages; empty when none was to be had.
+    Received(Vec<Delivery>),
+    /// What became of each receipt of a delete or change.
+    Settled(Vec<Result<(), crate::Error>>),
+}
+
+/// An accepted message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its public id.
+    pub id: MessageId,
+}
+
+/// One received message; its content lies in the log at `position`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Proof of this receive.
+    pub receipt: Receipt,
+    /// Where the message's record is.
+    pub position: Position,
+    /// Receives so far, this one included.
+    pub receive_count: u32,
+    /// When it was first received.
+    pub first_received_at: Timestamp,
+}
+
+/// Everything about a queue but its messages.
+#[derive(Clone, Debug)]
+pub struct QueueView {
+    /// Its address.
+    pub address: QueueAddress,
+    /// Its attributes.
+    pub attributes: QueueAttributes,
+    /// Its tags.
+    pub tags: Tags,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its attributes last changed.
+    pub modified_at: Timestamp,
+    /// Its message counts.
+    pub counts: Counts,
+}
+
+/// Message counts of a queue; exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages that a receive would find.
+    pub visible: u64,
+    /// Received and neither deleted nor visible again.
+    pub in_flight: u64,
+    /// Not visible yet for the first time.
+    pub delayed: u64,
+}

@@ -1,0 +1,81 @@
+//! Why the engine refuses a command.
+
+use thiserror::Error;
+
+/// A refusal. Nothing was changed, except where a batch says otherwise entry by entry.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No queue has that address.
+    #[error("the queue does not exist")]
+    QueueMissing,
+    /// A queue of that name exists with another value of an attribute given.
+    #[error("a queue of that name exists with another value of {attribute}")]
+    QueueExists {
+        /// The first given attribute that differs.
+        attribute: &'static str,
+    },
+    /// A queue of that name was deleted less than 60 seconds ago.
+    #[error("a queue of that name was deleted less than 60 seconds ago")]
+    QueueDeletedRecently,
+    /// The queue was purged less than 60 seconds ago.
+    #[error("the queue was purged less than 60 seconds ago")]
+    PurgeInProgress,
+    /// The attribute belongs to FIFO queues and the queue is a standard one.
+    #[error("{attribute} is an attribute of FIFO queues")]
+    AttributeOfFifo {
+        /// The attribute.
+        attribute: &'static str,
+    },
+    /// FIFO queues are not built yet.
+    #[error("FIFO queues are not supported yet")]
+    FifoUnsupported,
+    /// KMS encryption and managed encryption were asked for together.
+    #[error("one kind of encryption at a time")]
+    EncryptionConflict,
+    /// A redrive policy names a dead-letter queue that does not exist.
+    #[error("the dead-letter queue does not exist")]
+    DeadLetterMissing,
+    /// A redrive policy names a queue of the other kind.
+    #[error("the dead-letter queue is of another type than its source")]
+    DeadLetterType,
+    /// The dead-letter queue's redrive allow policy does not allow this source.
+    #[error("the dead-letter queue does not allow this source queue")]
+    DeadLetterForbidden,
+    /// The queue has as many tags as a queue may have.
+    #[error("a queue has at most {limit} tags")]
+    TooManyTags {
+        /// The limit.
+        limit: usize,
+    },
+    /// The server has as many queues as it may have.
+    #[error("this server holds at most {limit} queues")]
+    TooManyQueues {
+        /// The limit.
+        limit: usize,
+    },
+    /// The message is longer than the queue allows.
+    #[error("the message is longer than {limit} bytes")]
+    MessageTooLong {
+        /// The queue's `MaximumMessageSize`.
+        limit: u32,
+    },
+    /// The queue has as many messages in flight as a queue may have.
+    #[error("too many messages are in flight")]
+    OverLimit,
+    /// As many receives wait as a server lets wait.
+    #[error("too many receives are waiting")]
+    TooManyWaiting,
+    /// The receipt was issued by another queue.
+    #[error("the receipt handle is not one of this queue")]
+    ReceiptOfOtherQueue,
+    /// The message is gone: its visibility cannot be changed.
+    #[error("the message does not exist or is not available for a visibility change")]
+    NotAvailable,
+    /// The new timeout would hide the message for more than 12 hours since its receive.
+    #[error("the total visibility timeout exceeds 12 hours")]
+    VisibilityBeyondLimit,
+    /// The disk has no room for new messages; deletes are still accepted.
+    #[error("no room for new messages: delete messages or make room on the disk")]
+    StorageFull,
+}

@@ -1,0 +1,52 @@
+//! Instants as the engine sees them: milliseconds handed in by the caller, never read from a clock.
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// An instant in milliseconds since the Unix epoch.
+///
+/// The caller of the engine promises that the instants it passes never go back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The Unix epoch; earlier than any instant the engine meets.
+    pub const ZERO: Timestamp = Timestamp(0);
+    /// Later than any instant the engine meets.
+    pub const MAX: Timestamp = Timestamp(u64::MAX);
+
+    /// From milliseconds since the Unix epoch.
+    pub const fn from_millis(millis: u64) -> Self {
+        Timestamp(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1000
+    }
+
+    /// Time passed since `earlier`; zero when `earlier` lies ahead.
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
+
+    fn add(self, duration: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
