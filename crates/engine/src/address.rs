@@ -77,6 +77,12 @@ impl QueueName {
         (fits && plain).then(|| QueueName(text.into()))
     }
 
+    /// The name that no other comes before.
+    pub(crate) fn lowest() -> Self {
+        // The hyphen is the lowest of the characters that a name may have.
+        QueueName("-".into())
+    }
+
     /// The name's text.
     pub fn as_str(&self) -> &str {
         &self.0

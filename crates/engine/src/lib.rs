@@ -21,11 +21,15 @@
 mod address;
 mod attributes;
 mod command;
+mod engine;
 mod error;
 mod event;
 pub mod limits;
 mod message;
+mod queue;
+mod snapshot;
 mod time;
+mod timer;
 
 pub use address::{AccountId, FIFO_SUFFIX, QueueAddress, QueueName, Region};
 pub use attributes::{
@@ -35,9 +39,12 @@ pub use attributes::{
 pub use command::{
     Command, Counts, Delivery, Demand, QueueView, Receive, Reply, RequestId, SendEntry, Sent, Tags,
 };
+pub use engine::{Config, Engine, Journal, QueueGauge};
 pub use error::Error;
 pub use event::{Event, QueueId};
 pub use message::{
     AttributeValue, Message, MessageAttribute, MessageId, MessageSeq, Position, Receipt, StoredMessage,
 };
+pub use queue::{Chunk, ChunkMalformed, Messages, Stored, Touched};
+pub use snapshot::{QueueSnapshot, Snapshot};
 pub use time::Timestamp;

@@ -1,0 +1,200 @@
+//! Commands on queues as such: creation, attributes, tags, listing, purge, deletion.
+
+use super::{Engine, Journal};
+use crate::{
+    AttributeChange, Command, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
+    RedrivePolicy, Reply, Tags, Timestamp, limits,
+};
+use std::ops::Bound;
+
+impl Engine {
+    pub(super) fn administer(
+        &mut self,
+        now: Timestamp,
+        command: Command,
+        journal: &mut impl Journal,
+    ) -> Result<Reply, Error> {
+        match command {
+            Command::CreateQueue { queue, attributes, tags } => {
+                self.create_queue(now, queue, attributes, tags, journal)?;
+            }
+            Command::DeleteQueue { queue } => self.delete_queue(now, &queue, journal)?,
+            Command::FindQueue { queue } => drop(self.find(&queue)?),
+            Command::ListQueues { account, region, prefix, after, max } => {
+                let from = QueueAddress { account, region, name: QueueName::lowest() };
+                return Ok(self.list_queues(from, &prefix, after, max));
+            }
+            Command::ViewQueue { queue } => {
+                let id = self.find(&queue)?;
+                self.advance(now, id);
+                return Ok(Reply::Queue(Box::new(self.queue(id).view())));
+            }
+            Command::SetQueueAttributes { queue, attributes } => {
+                let id = self.find(&queue)?;
+                self.check_attributes(&queue, &attributes)?;
+                self.commit(now, &Event::AttributesSet { queue: id, attributes }, journal);
+                self.settle(now, id, journal);
+            }
+            Command::TagQueue { queue, tags } => self.tag_queue(now, &queue, tags, journal)?,
+            Command::UntagQueue { queue, keys } => {
+                let queue = self.find(&queue)?;
+                self.commit(now, &Event::QueueUntagged { queue, keys }, journal);
+            }
+            Command::PurgeQueue { queue } => self.purge_queue(now, &queue, journal)?,
+            Command::Send { .. }
+            | Command::Receive(_)
+            | Command::Delete { .. }
+            | Command::ChangeVisibility { .. }
+            | Command::ReturnUndelivered { .. }
+            | Command::Relocate { .. } => unreachable!("commands on messages are handled apart"),
+        }
+        Ok(Reply::Done)
+    }
+
+    fn create_queue(
+        &mut self,
+        now: Timestamp,
+        address: QueueAddress,
+        attributes: Vec<AttributeChange>,
+        tags: Tags,
+        journal: &mut impl Journal,
+    ) -> Result<(), Error> {
+        if address.name.is_fifo() {
+            return Err(Error::FifoUnsupported);
+        }
+        self.check_attributes(&address, &attributes)?;
+        if let Some(id) = self.names.get(&address) {
+            let current = &self.queues[id].attributes;
+            return match attributes.iter().find(|change| current.differs(change)) {
+                Some(change) => Err(Error::QueueExists { attribute: change.name() }),
+                None => Ok(()),
+            };
+        }
+        let resting = |at: Timestamp| now < at + self.config.cooldown;
+        if self.deleted.iter().any(|(at, deleted)| *deleted == address && resting(*at)) {
+            return Err(Error::QueueDeletedRecently);
+        }
+        if self.queues.len() >= limits::QUEUES_MAX {
+            return Err(Error::TooManyQueues { limit: limits::QUEUES_MAX });
+        }
+        if tags.len() > limits::TAGS_MAX {
+            return Err(Error::TooManyTags { limit: limits::TAGS_MAX });
+        }
+        let queue = QueueId(self.next_queue);
+        self.commit(now, &Event::QueueCreated { queue, address, attributes, tags }, journal);
+        Ok(())
+    }
+
+    /// Checks what the values alone do not show: the queue's kind and the queues that policies name.
+    fn check_attributes(&self, queue: &QueueAddress, changes: &[AttributeChange]) -> Result<(), Error> {
+        if let Some(change) = changes.iter().find(|change| change.is_fifo_only()) {
+            return Err(Error::AttributeOfFifo { attribute: change.name() });
+        }
+        let kms = changes.iter().any(|change| matches!(change, AttributeChange::KmsMasterKeyId(Some(_))));
+        let managed = changes.contains(&AttributeChange::SqsManagedSseEnabled(true));
+        if kms && managed {
+            return Err(Error::EncryptionConflict);
+        }
+        changes.iter().try_for_each(|change| match change {
+            AttributeChange::RedrivePolicy(Some(policy)) => self.check_redrive(queue, policy),
+            _ => Ok(()),
+        })
+    }
+
+    fn check_redrive(&self, source: &QueueAddress, policy: &RedrivePolicy) -> Result<(), Error> {
+        let target = &policy.dead_letter_target;
+        if target == source {
+            return Ok(());
+        }
+        let id = self.names.get(target).ok_or(Error::DeadLetterMissing)?;
+        if target.name.is_fifo() != source.name.is_fifo() {
+            return Err(Error::DeadLetterType);
+        }
+        let allowed = match &self.queues[id].attributes.redrive_allow_policy {
+            None | Some(RedriveAllowPolicy::AllowAll) => true,
+            Some(RedriveAllowPolicy::DenyAll) => false,
+            Some(RedriveAllowPolicy::ByQueue(arns)) => arns.iter().any(|arn| **arn == *source.arn()),
+        };
+        allowed.then_some(()).ok_or(Error::DeadLetterForbidden)
+    }
+
+    fn delete_queue(
+        &mut self,
+        now: Timestamp,
+        address: &QueueAddress,
+        journal: &mut impl Journal,
+    ) -> Result<(), Error> {
+        let id = self.find(address)?;
+        // Whoever waits must not be served by a queue created anew under the same name.
+        while let Some(parked) = self.queue(id).waiting.pop_first() {
+            self.parked.remove(&parked.request);
+            self.timers.disarm_parked(parked.deadline, parked.request);
+            journal.reply(parked.request, Err(Error::QueueMissing));
+        }
+        self.commit(now, &Event::QueueDeleted { queue: id }, journal);
+        Ok(())
+    }
+
+    /// Lists names of `from`'s account and region.
+    fn list_queues(
+        &self,
+        mut from: QueueAddress,
+        prefix: &str,
+        after: Option<QueueName>,
+        max: usize,
+    ) -> Reply {
+        let passed = after.as_ref().map_or("", QueueName::as_str).to_owned();
+        from.name = after.into_iter().chain(QueueName::parse(prefix)).chain([from.name]).max().expect("one");
+        let scope = (from.account, from.region.clone());
+        let mut names = Vec::new();
+        for (address, _) in self.names.range((Bound::Included(from), Bound::Unbounded)) {
+            let name = address.name.as_str();
+            let beyond = name > prefix && !name.starts_with(prefix);
+            if (address.account, &address.region) != (scope.0, &scope.1) || beyond {
+                break;
+            }
+            if !name.starts_with(prefix) || name <= passed.as_str() {
+                continue;
+            }
+            if names.len() == max {
+                return Reply::Queues { names, more: true };
+            }
+            names.push(address.name.clone());
+        }
+        Reply::Queues { names, more: false }
+    }
+
+    fn tag_queue(
+        &mut self,
+        now: Timestamp,
+        address: &QueueAddress,
+        tags: Tags,
+        journal: &mut impl Journal,
+    ) -> Result<(), Error> {
+        let id = self.find(address)?;
+        let present = &self.queue(id).tags;
+        let added = tags.keys().filter(|key| !present.contains_key(*key)).count();
+        if present.len() + added > limits::TAGS_MAX {
+            return Err(Error::TooManyTags { limit: limits::TAGS_MAX });
+        }
+        self.commit(now, &Event::QueueTagged { queue: id, tags }, journal);
+        Ok(())
+    }
+
+    fn purge_queue(
+        &mut self,
+        now: Timestamp,
+        address: &QueueAddress,
+        journal: &mut impl Journal,
+    ) -> Result<(), Error> {
+        let id = self.find(address)?;
+        let cooldown = self.config.cooldown;
+        if self.queue(id).purged_at.is_some_and(|at| now < at + cooldown) {
+            return Err(Error::PurgeInProgress);
+        }
+        self.commit(now, &Event::QueuePurged { queue: id }, journal);
+        // A purge frees room in flight, nothing else: waiting receives stay and take what is sent next.
+        self.settle(now, id, journal);
+        Ok(())
+    }
+}

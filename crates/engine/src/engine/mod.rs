@@ -1,0 +1,212 @@
+//! The state machine: decides on commands, commits events, lets time pass.
+
+mod administration;
+mod apply;
+mod messages;
+
+use crate::queue::{Place, Queue, Released};
+use crate::timer::Timers;
+use crate::{
+    Command, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp, limits,
+};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+/// Where the engine's decisions go.
+///
+/// Replies must not leave before every event appended up to then is durable.
+pub trait Journal {
+    /// Takes an event into the log's order; returns the place of its record.
+    fn append(&mut self, at: Timestamp, event: &Event) -> Position;
+    /// Answers a request. Every request that is not cancelled is answered once.
+    fn reply(&mut self, request: RequestId, reply: Result<Reply, Error>);
+}
+
+/// The engine's few settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Time between two purges of a queue and before a deleted name is used again. Default 60 s.
+    pub cooldown: Duration,
+    /// Messages of one queue in flight. Default 120,000; each takes about 150 bytes of memory.
+    pub in_flight_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { cooldown: limits::COOLDOWN, in_flight_max: limits::IN_FLIGHT_MAX }
+    }
+}
+
+/// The queue engine; see the crate's documentation.
+#[derive(Debug, Default)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) next_queue: u64,
+    pub(crate) next_seq: u64,
+    pub(crate) names: BTreeMap<QueueAddress, QueueId>,
+    pub(crate) queues: BTreeMap<QueueId, Queue>,
+    /// Names that may not be used again yet, in the order they were deleted.
+    pub(crate) deleted: VecDeque<(Timestamp, QueueAddress)>,
+    /// The time of the newest event.
+    pub(crate) at: Timestamp,
+    /// Everything below is not durable state.
+    pub(crate) timers: Timers,
+    parked: HashMap<RequestId, (QueueId, Place)>,
+    released: Vec<Released>,
+}
+
+impl Engine {
+    /// An engine without queues.
+    pub fn new(config: Config) -> Self {
+        Engine { config, ..Engine::default() }
+    }
+
+    /// Decides on a command at the instant `now`, which must not lie before that of any earlier call.
+    ///
+    /// The reply may come during a later call, when the command is a receive that waits.
+    pub fn handle(
+        &mut self,
+        now: Timestamp,
+        request: RequestId,
+        command: Command,
+        journal: &mut impl Journal,
+    ) {
+        let result = match command {
+            Command::Send { queue, entries } => self.send(now, request, &queue, entries, journal),
+            Command::Receive(receive) => self.receive(now, request, &receive, journal),
+            Command::Delete { queue, receipts } => self.delete(now, request, &queue, &receipts, journal),
+            Command::ChangeVisibility { queue, changes } => {
+                self.change_visibility(now, request, &queue, &changes, journal)
+            }
+            Command::ReturnUndelivered { receipts } => {
+                self.return_undelivered(now, request, &receipts, journal)
+            }
+            Command::Relocate { messages } => self.relocate(now, request, messages, journal),
+            administration => {
+                let done = self.administer(now, administration, journal);
+                done.map(|reply| journal.reply(request, Ok(reply)))
+            }
+        };
+        if let Err(error) = result {
+            journal.reply(request, Err(error));
+        }
+    }
+
+    /// Forgets a request whose caller went away, so that no message is given to it. One that was answered
+    /// already is no error.
+    pub fn cancel(&mut self, request: RequestId) {
+        if let Some((queue, place)) = self.parked.remove(&request)
+            && let Some(parked) = self.queues.get_mut(&queue).and_then(|queue| queue.waiting.leave(place))
+        {
+            self.timers.disarm_parked(parked.deadline, request);
+        }
+    }
+
+    /// When `handle_timeout` is due next; `None` while nothing is.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.timers.next()
+    }
+
+    /// Lets time pass: ends delays, visibility timeouts, retention periods and waits.
+    pub fn handle_timeout(&mut self, now: Timestamp, journal: &mut impl Journal) {
+        while let Some((at, id)) = self.timers.due_queue(now) {
+            let Some(queue) = self.queues.get_mut(&id).filter(|queue| queue.armed_at == Some(at)) else {
+                continue; // Deleted meanwhile, or an earlier deadline was armed after this one.
+            };
+            queue.armed_at = None;
+            self.settle(now, id, journal);
+        }
+        while let Some(request) = self.timers.due_parked(now) {
+            self.cancel(request);
+            journal.reply(request, Ok(Reply::Received(Vec::new())));
+        }
+    }
+
+    /// Ends every wait with an empty answer, as before a shutdown.
+    pub fn release_waiting(&mut self, journal: &mut impl Journal) {
+        let mut waiting: Vec<_> = self.parked.keys().copied().collect();
+        waiting.sort_unstable();
+        for request in waiting {
+            self.cancel(request);
+            journal.reply(request, Ok(Reply::Received(Vec::new())));
+        }
+    }
+
+    /// The time of the newest event; the caller's clock must not start before it.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Number of receives that wait.
+    pub fn parked_count(&self) -> usize {
+        self.parked.len()
+    }
+
+    /// The counters and ages of every queue at `now`, in address order.
+    pub fn gauges(&mut self, now: Timestamp) -> Vec<QueueGauge> {
+        let mut gauges = Vec::with_capacity(self.names.len());
+        for (address, id) in &self.names {
+            let queue = self.queues.get_mut(id).expect("every name has its queue");
+            queue.advance(now, &mut self.released);
+            gauges.push(QueueGauge {
+                address: address.clone(),
+                counts: queue.messages.counts(),
+                oldest_age: queue.messages.oldest_sent_at().map(|at| now.since(at)),
+            });
+        }
+        gauges
+    }
+
+    /// Takes the place of one record that holds no message any more.
+    pub fn poll_released(&mut self) -> Option<Position> {
+        loop {
+            match self.released.pop()? {
+                Released::Record(position) => return Some(position),
+                Released::Chunk(chunk) => {
+                    self.released.extend(chunk.iter().map(|stored| Released::Record(stored.position)));
+                }
+            }
+        }
+    }
+
+    fn find(&self, queue: &QueueAddress) -> Result<QueueId, Error> {
+        self.names.get(queue).copied().ok_or(Error::QueueMissing)
+    }
+
+    fn queue(&mut self, id: QueueId) -> &mut Queue {
+        self.queues.get_mut(&id).expect("an id taken from the names or an event is a queue's")
+    }
+
+    /// Makes an event durable state: first into the log's order, then into memory.
+    fn commit(&mut self, now: Timestamp, event: &Event, journal: &mut impl Journal) {
+        let position = journal.append(now, event);
+        self.apply(now, event, position);
+    }
+
+    /// After anything that may have made messages of a queue visible: serves who waits, and sets the timer.
+    fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
+        self.serve_waiting(now, id, journal);
+        let Some(queue) = self.queues.get_mut(&id) else { return };
+        if let Some(due) = queue.next_due()
+            && queue.armed_at.is_none_or(|armed| due < armed)
+        {
+            queue.armed_at = Some(due);
+            self.timers.arm_queue(due, id);
+        }
+    }
+
+    fn next_seq(&self) -> MessageSeq {
+        MessageSeq(self.next_seq)
+    }
+}
+
+/// What operators watch of a queue.
+#[derive(Clone, Debug)]
+pub struct QueueGauge {
+    /// The queue.
+    pub address: QueueAddress,
+    /// Its counts.
+    pub counts: crate::Counts,
+    /// Age of the oldest message that is not delayed; `None` when there is none.
+    pub oldest_age: Option<Duration>,
+}

@@ -1,0 +1,66 @@
+//! Messages in flight: received, hidden until a deadline.
+
+use super::Touched;
+use crate::{MessageSeq, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A message in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    pub(crate) touched: Touched,
+    pub(crate) visible_at: Timestamp,
+}
+
+/// Invariant: `deadlines` holds exactly the `visible_at` of every entry.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    entries: BTreeMap<MessageSeq, Hidden>,
+    deadlines: BTreeSet<(Timestamp, MessageSeq)>,
+}
+
+impl InFlight {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn get(&self, seq: MessageSeq) -> Option<&Hidden> {
+        self.entries.get(&seq)
+    }
+
+    pub(crate) fn touched_mut(&mut self, seq: MessageSeq) -> Option<&mut Touched> {
+        self.entries.get_mut(&seq).map(|hidden| &mut hidden.touched)
+    }
+
+    /// The message with the lowest number, which is the oldest.
+    pub(crate) fn oldest(&self) -> Option<&Hidden> {
+        self.entries.values().next()
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn insert(&mut self, hidden: Hidden) {
+        let seq = hidden.touched.stored.seq;
+        self.deadlines.insert((hidden.visible_at, seq));
+        let former = self.entries.insert(seq, hidden);
+        assert!(former.is_none(), "a message is in flight once");
+    }
+
+    pub(crate) fn remove(&mut self, seq: MessageSeq) -> Option<Hidden> {
+        let hidden = self.entries.remove(&seq)?;
+        let listed = self.deadlines.remove(&(hidden.visible_at, seq));
+        assert!(listed, "every message in flight has its deadline listed");
+        Some(hidden)
+    }
+
+    /// Takes the message whose timeout ended first, if one's did.
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Touched> {
+        let (_, seq) = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
+        self.remove(seq).map(|hidden| hidden.touched)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Hidden> {
+        self.entries.values()
+    }
+}

@@ -1,0 +1,72 @@
+//! One queue: what it is called, how it is set up, the messages it holds and the receives that wait on it.
+
+mod backlog;
+mod chunk;
+mod in_flight;
+mod standard;
+mod waiting;
+
+pub use chunk::{Chunk, ChunkMalformed, Stored};
+pub use standard::Messages;
+pub(crate) use standard::{Released, Standard};
+pub(crate) use waiting::{Parked, Place, Waiting};
+
+use crate::{QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp};
+
+/// What is known of a message that was received, or that became visible out of the order of numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Where its record is, and when it was sent.
+    pub stored: Stored,
+    /// Receives so far; zero for a message whose delay has just ended.
+    pub receive_count: u32,
+    /// When it was first received.
+    pub first_received_at: Timestamp,
+    /// When it was last received; the 12-hour limit counts from here.
+    pub received_at: Timestamp,
+}
+
+impl Touched {
+    pub(crate) fn never_received(stored: Stored) -> Self {
+        Touched { stored, ..Touched::default() }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) id: QueueId,
+    pub(crate) address: QueueAddress,
+    pub(crate) attributes: QueueAttributes,
+    pub(crate) tags: Tags,
+    pub(crate) created_at: Timestamp,
+    pub(crate) modified_at: Timestamp,
+    pub(crate) purged_at: Option<Timestamp>,
+    pub(crate) messages: Standard,
+    /// Not part of the durable state.
+    pub(crate) waiting: Waiting,
+    /// The earliest instant for which the engine's timer table holds an entry. Not part of the durable state.
+    pub(crate) armed_at: Option<Timestamp>,
+}
+
+impl Queue {
+    /// Lets time pass for the queue's messages.
+    pub(crate) fn advance(&mut self, now: Timestamp, released: &mut Vec<Released>) {
+        self.messages.advance(now, self.attributes.retention_period, released);
+    }
+
+    /// When something next happens to the queue's messages by itself.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.messages.next_due(self.attributes.retention_period)
+    }
+
+    pub(crate) fn view(&self) -> QueueView {
+        QueueView {
+            address: self.address.clone(),
+            attributes: self.attributes.clone(),
+            tags: self.tags.clone(),
+            created_at: self.created_at,
+            modified_at: self.modified_at,
+            counts: self.messages.counts(),
+        }
+    }
+}

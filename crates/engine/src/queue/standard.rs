@@ -1,0 +1,233 @@
+//! The messages of a standard queue and the states they pass through.
+//!
+//! Invariant: a message is in exactly one of `backlog`, `returned`, `in_flight` and `delayed`.
+
+use super::Touched;
+use super::backlog::Backlog;
+use super::chunk::{Chunk, Stored};
+use super::in_flight::{Hidden, InFlight};
+use crate::{Counts, MessageSeq, Position, Timestamp};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Records that hold no message any more.
+#[derive(Clone, Debug)]
+pub(crate) enum Released {
+    Record(Position),
+    Chunk(Chunk),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Standard {
+    /// Visible, never received.
+    backlog: Backlog,
+    /// Visible, but not at the end of the backlog's order: back after a timeout, or late after a delay.
+    returned: BTreeMap<MessageSeq, Touched>,
+    in_flight: InFlight,
+    delayed: BTreeMap<(Timestamp, MessageSeq), Stored>,
+}
+
+impl Standard {
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            visible: self.visible_count() as u64,
+            in_flight: self.in_flight.len() as u64,
+            delayed: self.delayed.len() as u64,
+        }
+    }
+
+    pub(crate) fn visible_count(&self) -> usize {
+        self.backlog.len() + self.returned.len()
+    }
+
+    pub(crate) fn in_flight_count(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Stores a message that is visible now.
+    pub(crate) fn add(&mut self, stored: Stored) {
+        // Late ends of delays come here too; only what keeps the backlog in order may join it.
+        if self.backlog.last_seq().is_none_or(|last| last < stored.seq) {
+            self.backlog.push(stored);
+        } else {
+            self.returned.insert(stored.seq, Touched::never_received(stored));
+        }
+    }
+
+    /// Stores a message that becomes visible later.
+    pub(crate) fn add_delayed(&mut self, stored: Stored, visible_at: Timestamp) {
+        self.delayed.insert((visible_at, stored.seq), stored);
+    }
+
+    /// The visible messages in the order of their numbers, at most `max`.
+    pub(crate) fn next_visible(&mut self, max: usize) -> Vec<MessageSeq> {
+        let mut returned = self.returned.keys().copied().peekable();
+        let mut untouched = self.backlog.first(max).map(|stored| stored.seq).peekable();
+        let mut found = Vec::with_capacity(max);
+        while found.len() < max {
+            let next = match (returned.peek(), untouched.peek()) {
+                (Some(r), Some(u)) if r < u => returned.next(),
+                (Some(_), None) => returned.next(),
+                _ => untouched.next(),
+            };
+            match next {
+                Some(seq) => found.push(seq),
+                None => break,
+            }
+        }
+        found
+    }
+
+    /// Moves a visible message into flight.
+    ///
+    /// # Panics
+    /// If it is not visible: a receive names what `next_visible` gave, and replay repeats it.
+    pub(crate) fn receive(&mut self, seq: MessageSeq, now: Timestamp, visible_at: Timestamp) {
+        let mut touched = self.returned.remove(&seq).unwrap_or_else(|| {
+            let stored = self.backlog.pop().filter(|stored| stored.seq == seq);
+            Touched::never_received(stored.expect("a received message was the next visible one"))
+        });
+        touched.receive_count += 1;
+        touched.received_at = now;
+        if touched.receive_count == 1 {
+            touched.first_received_at = now;
+        }
+        self.in_flight.insert(Hidden { touched, visible_at });
+    }
+
+    /// A message that was received at least once and is not deleted, in flight or visible again.
+    pub(crate) fn touched(&self, seq: MessageSeq) -> Option<&Touched> {
+        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
+        in_flight.or_else(|| self.returned.get(&seq)).filter(|touched| touched.receive_count > 0)
+    }
+
+    /// Hides a touched message until `visible_at`, whether it is in flight or visible.
+    pub(crate) fn change_visibility(&mut self, seq: MessageSeq, visible_at: Timestamp) {
+        let touched = self.remove_touched(seq).expect("only a touched message's visibility changes");
+        self.in_flight.insert(Hidden { touched, visible_at });
+    }
+
+    /// Removes a touched message; returns its record's place.
+    pub(crate) fn delete(&mut self, seq: MessageSeq) -> Position {
+        self.remove_touched(seq).expect("only a touched message is deleted").stored.position
+    }
+
+    fn remove_touched(&mut self, seq: MessageSeq) -> Option<Touched> {
+        let in_flight = self.in_flight.remove(seq).map(|hidden| hidden.touched);
+        in_flight.or_else(|| self.returned.remove(&seq))
+    }
+
+    /// Ends delays, visibility timeouts and retention periods that are over at `now`.
+    ///
+    /// Passing through instants between has the same result, so replay need not meet the same ones.
+    pub(crate) fn advance(&mut self, now: Timestamp, retention: Duration, released: &mut Vec<Released>) {
+        while let Some(entry) = self.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
+            let stored = entry.remove();
+            self.add(stored);
+        }
+        while let Some(touched) = self.in_flight.pop_due(now) {
+            self.returned.insert(touched.stored.seq, touched);
+        }
+        self.expire(now, retention, released);
+    }
+
+    fn expire(&mut self, now: Timestamp, retention: Duration, released: &mut Vec<Released>) {
+        let over = |stored: &Stored| stored.sent_at + retention <= now;
+        while let Some(stored) = self.backlog.front().filter(over) {
+            self.backlog.pop();
+            released.push(Released::Record(stored.position));
+        }
+        while let Some(entry) = self.returned.first_entry().filter(|entry| over(&entry.get().stored)) {
+            released.push(Released::Record(entry.remove().stored.position));
+        }
+        while let Some(oldest) = self.in_flight.oldest().map(|hidden| hidden.touched.stored).filter(over) {
+            self.in_flight.remove(oldest.seq);
+            released.push(Released::Record(oldest.position));
+        }
+    }
+
+    /// When a delay, a visibility timeout or the oldest message's retention ends next.
+    pub(crate) fn next_due(&self, retention: Duration) -> Option<Timestamp> {
+        let delay = self.delayed.first_key_value().map(|((at, _), _)| *at);
+        let visibility = self.in_flight.next_deadline();
+        let expiry = self.oldest_sent_at().map(|at| at + retention);
+        delay.into_iter().chain(visibility).chain(expiry).min()
+    }
+
+    /// When the oldest message that is not delayed was sent.
+    pub(crate) fn oldest_sent_at(&self) -> Option<Timestamp> {
+        let backlog = self.backlog.front().map(|stored| stored.sent_at);
+        let returned = self.returned.values().next().map(|touched| touched.stored.sent_at);
+        let in_flight = self.in_flight.oldest().map(|hidden| hidden.touched.stored.sent_at);
+        backlog.into_iter().chain(returned).chain(in_flight).min()
+    }
+
+    /// Where the message's record is. A delayed message is not looked for: it is visible within minutes.
+    pub(crate) fn position(&self, seq: MessageSeq) -> Option<Position> {
+        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
+        let touched = in_flight.or_else(|| self.returned.get(&seq));
+        touched.map(|t| t.stored.position).or_else(|| self.backlog.position(seq))
+    }
+
+    /// Notes that the message's record moved; returns where it was.
+    pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position) -> Position {
+        let touched = self.in_flight.touched_mut(seq).or_else(|| self.returned.get_mut(&seq));
+        match touched {
+            Some(touched) => std::mem::replace(&mut touched.stored.position, position),
+            None => self.backlog.relocate(seq, position),
+        }
+    }
+
+    /// Drops every message.
+    pub(crate) fn clear(&mut self, released: &mut Vec<Released>) {
+        let all = std::mem::take(self);
+        let in_flight = all.in_flight.iter().map(|hidden| &hidden.touched);
+        let touched = in_flight.chain(all.returned.values()).map(|touched| touched.stored.position);
+        let delayed = all.delayed.values().map(|stored| stored.position);
+        released.extend(touched.chain(delayed).map(Released::Record));
+        released.extend(all.backlog.to_chunks().into_iter().map(Released::Chunk));
+    }
+
+    pub(crate) fn snapshot(&self) -> Messages {
+        Messages {
+            backlog: self.backlog.to_chunks(),
+            returned: self.returned.values().copied().collect(),
+            in_flight: self.in_flight.iter().map(|hidden| (hidden.touched, hidden.visible_at)).collect(),
+            delayed: self.delayed.iter().map(|((at, _), stored)| (*stored, *at)).collect(),
+        }
+    }
+
+    pub(crate) fn restore(messages: Messages) -> Self {
+        let mut restored =
+            Standard { backlog: Backlog::from_chunks(messages.backlog), ..Standard::default() };
+        restored.returned.extend(messages.returned.into_iter().map(|touched| (touched.stored.seq, touched)));
+        for (touched, visible_at) in messages.in_flight {
+            restored.in_flight.insert(Hidden { touched, visible_at });
+        }
+        messages.delayed.into_iter().for_each(|(stored, at)| restored.add_delayed(stored, at));
+        restored
+    }
+}
+
+/// The messages of a queue as plain data; what a checkpoint keeps of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// Visible, never received, in the order of their numbers.
+    pub backlog: Vec<Chunk>,
+    /// Visible again, or late after a delay.
+    pub returned: Vec<Touched>,
+    /// In flight, with the end of their timeout.
+    pub in_flight: Vec<(Touched, Timestamp)>,
+    /// Delayed, with the end of their delay.
+    pub delayed: Vec<(Stored, Timestamp)>,
+}
+
+impl Messages {
+    /// The place of every message's record, in no particular order.
+    pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
+        self.backlog.iter().flat_map(Chunk::iter).for_each(|stored| visit(stored.position));
+        self.returned.iter().for_each(|touched| visit(touched.stored.position));
+        self.in_flight.iter().for_each(|(touched, _)| visit(touched.stored.position));
+        self.delayed.iter().for_each(|(stored, _)| visit(stored.position));
+    }
+}

@@ -1,0 +1,108 @@
+//! The engine's durable state as plain data; what a checkpoint keeps, beside the log, of everything before it.
+
+use crate::engine::{Config, Engine};
+use crate::queue::{Messages, Queue, Standard, Waiting};
+use crate::{Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
+
+/// Everything an engine needs to go on, without message bodies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The time of the newest event.
+    pub at: Timestamp,
+    /// The number of the next queue.
+    pub next_queue: u64,
+    /// The number of the next message.
+    pub next_seq: u64,
+    /// The queues in the order of their numbers.
+    pub queues: Vec<QueueSnapshot>,
+    /// Names that may not be used again yet, in the order they were deleted.
+    pub deleted: Vec<(Timestamp, QueueAddress)>,
+}
+
+/// One queue of a [`Snapshot`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueSnapshot {
+    /// Its number.
+    pub id: QueueId,
+    /// Its address.
+    pub address: QueueAddress,
+    /// Its attributes.
+    pub attributes: QueueAttributes,
+    /// Its tags.
+    pub tags: Tags,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its attributes last changed.
+    pub modified_at: Timestamp,
+    /// When it was last purged.
+    pub purged_at: Option<Timestamp>,
+    /// Its messages.
+    pub messages: Messages,
+}
+
+impl Engine {
+    /// Copies the durable state. Untouched messages are shared, not copied: the cost is that of the messages
+    /// in flight, returned and delayed.
+    pub fn snapshot(&self) -> Snapshot {
+        let queue = |queue: &Queue| QueueSnapshot {
+            id: queue.id,
+            address: queue.address.clone(),
+            attributes: queue.attributes.clone(),
+            tags: queue.tags.clone(),
+            created_at: queue.created_at,
+            modified_at: queue.modified_at,
+            purged_at: queue.purged_at,
+            messages: queue.messages.snapshot(),
+        };
+        Snapshot {
+            at: self.at,
+            next_queue: self.next_queue,
+            next_seq: self.next_seq,
+            queues: self.queues.values().map(queue).collect(),
+            deleted: self.deleted.iter().cloned().collect(),
+        }
+    }
+
+    /// An engine that goes on from a snapshot.
+    pub fn restore(config: Config, snapshot: Snapshot) -> Self {
+        let mut engine = Engine::new(config);
+        engine.at = snapshot.at;
+        engine.next_queue = snapshot.next_queue;
+        engine.next_seq = snapshot.next_seq;
+        engine.deleted = snapshot.deleted.into();
+        for queue in snapshot.queues {
+            engine.names.insert(queue.address.clone(), queue.id);
+            let restored = Queue {
+                id: queue.id,
+                address: queue.address,
+                attributes: queue.attributes,
+                tags: queue.tags,
+                created_at: queue.created_at,
+                modified_at: queue.modified_at,
+                purged_at: queue.purged_at,
+                messages: Standard::restore(queue.messages),
+                waiting: Waiting::default(),
+                armed_at: None,
+            };
+            engine.queues.insert(restored.id, restored);
+        }
+        engine
+    }
+
+    /// Starts the timers of all queues, after a restore or replay.
+    pub fn arm_timers(&mut self) {
+        for queue in self.queues.values_mut() {
+            queue.armed_at = queue.next_due();
+            if let Some(due) = queue.armed_at {
+                self.timers.arm_queue(due, queue.id);
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// The place of every stored message's record.
+    pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
+        self.queues.iter().for_each(|queue| queue.messages.for_each_position(&mut visit));
+    }
+}
