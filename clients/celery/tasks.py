@@ -13,7 +13,8 @@ app = Celery("suite", broker=os.environ["SUITE_BROKER"])
 app.conf.update(
     task_default_queue=os.environ["SUITE_QUEUE"],
     task_ignore_result=True,
-    worker_prefetch_multiplier=1,
+    # One receive may take ten messages; with fewer the worker polls once a second for each.
+    worker_prefetch_multiplier=10,
     broker_transport_options={
         "region": "us-east-1",
         "is_secure": False,
