@@ -196,6 +196,34 @@ impl QueueAttributes {
         }
     }
 
+    /// The default attributes with `changes` taken over in order.
+    pub fn from_changes(changes: &[AttributeChange]) -> Self {
+        let mut attributes = QueueAttributes::default();
+        changes.iter().for_each(|change| attributes.apply(change));
+        attributes
+    }
+
+    /// Changes that lead from the default attributes to these.
+    pub fn changes(&self) -> Vec<AttributeChange> {
+        let all = [
+            AttributeChange::DelaySeconds(self.delay),
+            AttributeChange::MaximumMessageSize(self.maximum_message_size),
+            AttributeChange::MessageRetentionPeriod(self.retention_period),
+            AttributeChange::ReceiveMessageWaitTimeSeconds(self.wait_time),
+            AttributeChange::VisibilityTimeout(self.visibility_timeout),
+            AttributeChange::Policy(self.policy.clone()),
+            AttributeChange::RedrivePolicy(self.redrive_policy.clone()),
+            AttributeChange::RedriveAllowPolicy(self.redrive_allow_policy.clone()),
+            AttributeChange::KmsMasterKeyId(self.kms_master_key_id.clone()),
+            AttributeChange::SqsManagedSseEnabled(self.sqs_managed_sse),
+        ];
+        let default = QueueAttributes::default();
+        let mut changes: Vec<_> = all.into_iter().filter(|change| default.differs(change)).collect();
+        let reuse_period = self.kms_data_key_reuse_period;
+        changes.extend(reuse_period.map(AttributeChange::KmsDataKeyReusePeriodSeconds));
+        changes
+    }
+
     /// Whether taking over `change` would alter its attribute.
     pub(crate) fn differs(&self, change: &AttributeChange) -> bool {
         match change {
@@ -240,6 +268,20 @@ mod tests {
         attributes.apply(&AttributeChange::KmsMasterKeyId(Some("testKeyId".into())));
         attributes.apply(&AttributeChange::SqsManagedSseEnabled(true));
         assert_eq!(attributes.kms_master_key_id, None);
+    }
+
+    #[test]
+    fn changes_lead_back_to_the_attributes() {
+        let seconds = Duration::from_secs(61);
+        let with_key = QueueAttributes::from_changes(&[
+            AttributeChange::DelaySeconds(seconds),
+            AttributeChange::KmsMasterKeyId(Some("testKeyId".into())),
+            AttributeChange::KmsDataKeyReusePeriodSeconds(seconds),
+        ]);
+        let unencrypted = QueueAttributes { sqs_managed_sse: false, ..QueueAttributes::default() };
+        for attributes in [QueueAttributes::default(), with_key, unencrypted] {
+            assert_eq!(QueueAttributes::from_changes(&attributes.changes()), attributes);
+        }
     }
 
     #[test]

@@ -1,0 +1,147 @@
+//! The engine's snapshot as the payload of a checkpoint, and back.
+
+use crate::codec::{
+    DecodeError, Fields, Put, put_address, put_changes, put_tags, take_address, take_changes, take_seq,
+    take_tags, take_timestamp,
+};
+use crate::segments::{SegmentUse, Segments};
+use bytes::Bytes;
+use tidegate_engine::{
+    Chunk, Messages, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored, Timestamp, Touched,
+};
+
+/// Layout of the payload; any change of it gets the next number.
+const VERSION: u8 = 1;
+
+/// What a checkpoint holds: the engine's durable state and the use of the log's segments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) segments: Segments,
+}
+
+pub(crate) fn encode(contents: &Contents) -> Vec<u8> {
+    let snapshot = &contents.snapshot;
+    let mut out = vec![VERSION];
+    out.put_number(snapshot.at.as_millis());
+    out.put_number(snapshot.next_queue);
+    out.put_number(snapshot.next_seq);
+    out.put_number(snapshot.queues.len() as u64);
+    snapshot.queues.iter().for_each(|queue| put_queue(queue, &mut out));
+    out.put_number(snapshot.deleted.len() as u64);
+    for (at, address) in &snapshot.deleted {
+        out.put_number(at.as_millis());
+        put_address(address, &mut out);
+    }
+    out.put_number(contents.segments.iter().count() as u64);
+    for (number, usage) in contents.segments.iter() {
+        out.put_number(number.into());
+        out.put_number(usage.messages);
+        out.put_number(usage.message_bytes);
+    }
+    out
+}
+
+pub(crate) fn decode(payload: Bytes) -> Result<Contents, DecodeError> {
+    let mut fields = Fields::new(payload);
+    match fields.byte()? {
+        VERSION => {}
+        tag => return Err(DecodeError::UnknownTag { what: "a checkpoint's layout", tag: tag.into() }),
+    }
+    let snapshot = Snapshot {
+        at: take_timestamp(&mut fields)?,
+        next_queue: fields.number()?,
+        next_seq: fields.number()?,
+        queues: fields.list(take_queue)?,
+        deleted: fields.list(|fields| Ok((take_timestamp(fields)?, take_address(fields)?)))?,
+    };
+    let segments = fields.list(|fields| {
+        let number = fields.number_as("segment number")?;
+        let (messages, message_bytes) = (fields.number()?, fields.number()?);
+        Ok((number, SegmentUse { messages, message_bytes, live: 0 }))
+    })?;
+    fields.end()?;
+    Ok(Contents { snapshot, segments: segments.into_iter().collect() })
+}
+
+fn put_queue(queue: &QueueSnapshot, out: &mut Vec<u8>) {
+    out.put_number(queue.id.0);
+    put_address(&queue.address, out);
+    put_changes(&queue.attributes.changes(), out);
+    put_tags(&queue.tags, out);
+    out.put_number(queue.created_at.as_millis());
+    out.put_number(queue.modified_at.as_millis());
+    out.put_number(queue.purged_at.unwrap_or(Timestamp::ZERO).as_millis());
+    let messages = &queue.messages;
+    out.put_number(messages.backlog.len() as u64);
+    for chunk in &messages.backlog {
+        put_stored(&chunk.first(), out);
+        out.put_number(chunk.len() as u64);
+        out.put_bytes(chunk.steps());
+    }
+    out.put_number(messages.returned.len() as u64);
+    messages.returned.iter().for_each(|touched| put_touched(touched, out));
+    out.put_number(messages.in_flight.len() as u64);
+    for (touched, visible_at) in &messages.in_flight {
+        put_touched(touched, out);
+        out.put_number(visible_at.as_millis());
+    }
+    out.put_number(messages.delayed.len() as u64);
+    for (stored, visible_at) in &messages.delayed {
+        put_stored(stored, out);
+        out.put_number(visible_at.as_millis());
+    }
+}
+
+fn take_queue(fields: &mut Fields) -> Result<QueueSnapshot, DecodeError> {
+    Ok(QueueSnapshot {
+        id: QueueId(fields.number()?),
+        address: take_address(fields)?,
+        attributes: QueueAttributes::from_changes(&take_changes(fields)?),
+        tags: take_tags(fields)?,
+        created_at: take_timestamp(fields)?,
+        modified_at: take_timestamp(fields)?,
+        purged_at: Some(take_timestamp(fields)?).filter(|at| *at > Timestamp::ZERO),
+        messages: Messages {
+            backlog: fields.list(take_chunk)?,
+            returned: fields.list(take_touched)?,
+            in_flight: fields.list(|fields| Ok((take_touched(fields)?, take_timestamp(fields)?)))?,
+            delayed: fields.list(|fields| Ok((take_stored(fields)?, take_timestamp(fields)?)))?,
+        },
+    })
+}
+
+fn take_chunk(fields: &mut Fields) -> Result<Chunk, DecodeError> {
+    let first = take_stored(fields)?;
+    let len = fields.number_as("chunk length")?;
+    let malformed = |_| DecodeError::OutOfRange { what: "chunk of messages" };
+    Chunk::from_parts(first, len, &fields.bytes()?).map_err(malformed)
+}
+
+fn put_stored(stored: &Stored, out: &mut Vec<u8>) {
+    out.put_number(stored.seq.0);
+    out.put_number(stored.position.0);
+    out.put_number(stored.sent_at.as_millis());
+}
+
+fn take_stored(fields: &mut Fields) -> Result<Stored, DecodeError> {
+    let seq = take_seq(fields)?;
+    let position = Position(fields.number()?);
+    Ok(Stored { seq, position, sent_at: take_timestamp(fields)? })
+}
+
+fn put_touched(touched: &Touched, out: &mut Vec<u8>) {
+    put_stored(&touched.stored, out);
+    out.put_number(touched.receive_count.into());
+    out.put_number(touched.first_received_at.as_millis());
+    out.put_number(touched.received_at.as_millis());
+}
+
+fn take_touched(fields: &mut Fields) -> Result<Touched, DecodeError> {
+    Ok(Touched {
+        stored: take_stored(fields)?,
+        receive_count: fields.number_as("receive count")?,
+        first_received_at: take_timestamp(fields)?,
+        received_at: take_timestamp(fields)?,
+    })
+}
