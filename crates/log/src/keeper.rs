@@ -1,0 +1,300 @@
+//! Maintenance: spare segments, retired segments, checkpoints.
+
+use std::{io, sync::Arc};
+
+use crate::{
+    Durability, Position, checkpoint,
+    error::KeeperError,
+    names::{self, Name},
+    segment::Segment,
+    shared::{Shared, christen, create_segment},
+    storage::{Storage, StorageFile},
+};
+
+/// Unused segment files that are kept for reuse beside the spare one. More would only hold disk space.
+const FREE_FILES_MAX: usize = 1;
+/// Checkpoints that are kept: the newest, and one to fall back on.
+const CHECKPOINTS_MAX: usize = 2;
+
+/// The last of the four roles: everything that is slow and can wait.
+///
+/// Call [`prepare_spare`](Self::prepare_spare) whenever a segment was begun, and after every retirement; how soon it
+/// follows decides how much of a segment is left for deletes when the disk turns out to be full.
+pub struct Keeper<S: Storage> {
+    shared: Arc<Shared<S>>,
+    /// Number of the next segment to create.
+    next_segment: u32,
+    /// Retired, and possibly still pinned by readers.
+    retired: Vec<Arc<Segment<S::File>>>,
+    free: Vec<FreeFile>,
+    /// Positions of the checkpoints that are kept, oldest first.
+    checkpoints: Vec<Position>,
+    has_reserve: bool,
+}
+
+/// A file that was a segment and can become one again.
+pub(crate) struct FreeFile {
+    pub(crate) number: u32,
+    pub(crate) bytes: u64,
+}
+
+/// A segment that is complete and will not change any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SealedSegment {
+    /// Its number.
+    pub number: u32,
+    /// Offset after its last frame: the bytes in use.
+    pub end_bytes: u32,
+    /// Number of its records.
+    pub record_count: u64,
+}
+
+impl<S: Storage> Keeper<S> {
+    pub(crate) fn new(
+        shared: Arc<Shared<S>>,
+        next_segment: u32,
+        free: Vec<FreeFile>,
+        checkpoints: Vec<Position>,
+        has_reserve: bool,
+    ) -> Self {
+        Self { shared, next_segment, retired: Vec::new(), free, checkpoints, has_reserve }
+    }
+
+    /// Makes sure that the segment after the active one exists, out of a free file if there is one. Returns whether
+    /// it does; `false` means that there is no room, which the framer then reports as [`Space::Low`](crate::Space).
+    /// Costs two syncs of a file and of the directory when there is something to do; nothing otherwise.
+    ///
+    /// # Errors
+    /// [`KeeperError::Poisoned`]; [`KeeperError::Io`] for anything but a lack of room. May be called again.
+    pub fn prepare_spare(&mut self) -> Result<bool, KeeperError> {
+        self.refuse_if_poisoned()?;
+        self.reclaim()?;
+        if self.shared.spare.is_ready() {
+            return Ok(true);
+        }
+        match self.make_segment() {
+            Ok(file) => {
+                self.shared.insert_segment(Segment::open(self.next_segment, file));
+                self.shared.spare.offer(self.next_segment);
+                self.next_segment += 1;
+                self.restore_reserve();
+                Ok(true)
+            }
+            Err(error) if is_full(&error) => {
+                self.shared.spare.set_no_room(true);
+                Ok(false)
+            }
+            Err(source) => Err(KeeperError::Io { action: "prepare a spare segment", source }),
+        }
+    }
+
+    fn make_segment(&mut self) -> io::Result<S::File> {
+        let Shared { storage, config, key, .. } = &*self.shared;
+        while let Some(FreeFile { number, bytes }) = self.free.pop() {
+            let name = names::free(number);
+            // Files of another configured length are not worth a conversion.
+            if bytes < config.file_bytes() || bytes > 2 * config.file_bytes() {
+                storage.remove(&name)?;
+                continue;
+            }
+            let file = storage.open(&name)?;
+            // After a failure the file stays out of use, because a second sync of it would prove nothing.
+            christen(storage, &name, &file, self.next_segment, *key)?;
+            return Ok(file);
+        }
+        self.bound(config.file_bytes())?;
+        create_segment(storage, self.next_segment, *key, config.file_bytes())
+    }
+
+    /// Fails like a full disk when `more` bytes would exceed the configured bound.
+    fn bound(&self, more: u64) -> io::Result<()> {
+        match self.shared.config.max_bytes {
+            Some(max) if self.sum_files()? + more > max => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives up sealed segment `number`, in which nothing is of use any more. Readers that have pinned it keep it;
+    /// others no longer find it. Its file becomes a free one as soon as nobody pins it, now or in a later call of
+    /// this or of [`prepare_spare`](Self::prepare_spare).
+    ///
+    /// If the machine fails before the file is reused, the segment may be there again after recovery, sealed and
+    /// whole; retire it again.
+    ///
+    /// # Errors
+    /// [`KeeperError::Needed`] unless all of it lies before the oldest checkpoint that is kept (one checkpoint more
+    /// than recovery needs, so that a damaged checkpoint can be outlived); [`KeeperError::NotSealed`];
+    /// [`KeeperError::Io`], after which the segment is retired but its file remains until the next opening.
+    pub fn retire(&mut self, number: u32) -> Result<(), KeeperError> {
+        self.refuse_if_poisoned()?;
+        let sealed = self.shared.segment(number).is_some_and(|segment| segment.seal().is_some());
+        if !sealed {
+            return Err(KeeperError::NotSealed { segment: number });
+        }
+        let checkpoint = self.oldest_checkpoint();
+        if number >= checkpoint.segment() {
+            return Err(KeeperError::Needed { segment: number, checkpoint });
+        }
+        self.retired.extend(self.shared.remove_segment(number));
+        self.reclaim()
+    }
+
+    /// Segments below this position's can be retired: that of the oldest checkpoint kept, 0:0 when there is none.
+    #[must_use]
+    pub fn oldest_checkpoint(&self) -> Position {
+        self.checkpoints.first().copied().unwrap_or_default()
+    }
+
+    /// Turns retired segments that nobody pins into free files.
+    fn reclaim(&mut self) -> Result<(), KeeperError> {
+        for segment in std::mem::take(&mut self.retired) {
+            match Arc::try_unwrap(segment) {
+                Ok(segment) => self.free_segment(segment).map_err(KeeperError::io("recycle a segment"))?,
+                Err(pinned) => self.retired.push(pinned),
+            }
+        }
+        Ok(())
+    }
+
+    fn free_segment(&mut self, segment: Segment<S::File>) -> io::Result<()> {
+        let storage = &self.shared.storage;
+        let number = segment.number;
+        let name = names::segment(number);
+        if self.free.len() >= FREE_FILES_MAX {
+            return storage.remove(&name);
+        }
+        storage.rename(&name, &names::free(number))?;
+        // Before the header may be overwritten: under its old name the file must never have a new number.
+        storage.sync_dir()?;
+        let bytes = segment.into_file().len()?;
+        self.free.push(FreeFile { number, bytes });
+        Ok(())
+    }
+
+    /// Stores `payload` durably as the checkpoint of everything before `position`, which is the position of a frame
+    /// or the end of one, and keeps the one before it. With [`Durability::Os`] the log itself is synced up to there
+    /// first. Without room, the older checkpoint and then a small reserve are given up for it.
+    ///
+    /// # Errors
+    /// [`KeeperError::CheckpointRange`] for a position beyond the end of the log or before the newest checkpoint;
+    /// [`KeeperError::NoRoom`]; [`KeeperError::Poisoned`]; [`KeeperError::Io`]. The newest checkpoint that was there
+    /// before is then still valid.
+    pub fn write_checkpoint(&mut self, position: Position, payload: &[u8]) -> Result<(), KeeperError> {
+        self.refuse_if_poisoned()?;
+        let oldest = self.checkpoints.last().copied().unwrap_or_default();
+        let end = self.shared.written.load();
+        if position < oldest || position > end {
+            return Err(KeeperError::CheckpointRange { position, oldest, end });
+        }
+        self.sync_log(position, end)?;
+        self.store_checkpoint(position, payload)?;
+        if self.checkpoints.last() != Some(&position) {
+            self.checkpoints.push(position);
+        }
+        let surplus = self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX);
+        self.checkpoints.drain(..surplus);
+        self.remove_other_checkpoints();
+        Ok(())
+    }
+
+    /// A checkpoint must not outlive the log that it is for.
+    fn sync_log(&self, position: Position, end: Position) -> Result<(), KeeperError> {
+        if self.shared.config.durability == Durability::Fsync || position <= self.shared.durable.load() {
+            return Ok(());
+        }
+        let Some(segment) = self.shared.segment(position.segment()) else { return Ok(()) };
+        segment.file.sync_data().map_err(|source| {
+            self.shared.poison();
+            KeeperError::Io { action: "sync a segment for a checkpoint", source }
+        })?;
+        self.shared.durable.advance(if end.segment() == position.segment() { end } else { position });
+        Ok(())
+    }
+
+    fn store_checkpoint(&mut self, position: Position, payload: &[u8]) -> Result<(), KeeperError> {
+        let header = checkpoint::encode_header(position, payload, self.shared.key);
+        loop {
+            let name = names::checkpoint(position);
+            match self.shared.storage.replace_file(&name, &[&header, payload]) {
+                Ok(()) => return Ok(()),
+                Err(source) if !is_full(&source) => {
+                    return Err(KeeperError::Io { action: "write a checkpoint", source });
+                }
+                Err(source) if !self.give_up_room()? => return Err(KeeperError::NoRoom { source }),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Frees something for a checkpoint; `false` when there is nothing left to give.
+    fn give_up_room(&mut self) -> Result<bool, KeeperError> {
+        let name = if self.checkpoints.len() > 1 {
+            names::checkpoint(self.checkpoints.remove(0))
+        } else if std::mem::take(&mut self.has_reserve) {
+            names::RESERVE.to_owned()
+        } else {
+            return Ok(false);
+        };
+        self.shared.storage.remove(&name).map_err(KeeperError::io("make room for a checkpoint"))?;
+        self.shared.storage.sync_dir().map_err(KeeperError::io("make room for a checkpoint"))?;
+        Ok(true)
+    }
+
+    /// Removes checkpoints that are superseded or were found damaged. What cannot be removed now is tried again after
+    /// the next checkpoint.
+    fn remove_other_checkpoints(&self) {
+        let Ok(files) = self.shared.storage.list() else { return };
+        for file in files {
+            if matches!(Name::parse(&file.name), Some(Name::Checkpoint(at)) if !self.checkpoints.contains(&at))
+            {
+                let _ = self.shared.storage.remove(&file.name);
+            }
+        }
+    }
+
+    /// Takes the reserve back once there is room again. A failure only means no reserve.
+    fn restore_reserve(&mut self) {
+        let bytes = self.shared.config.reserve_bytes();
+        if !self.has_reserve && self.bound(bytes).is_ok() {
+            self.has_reserve = self.shared.storage.create(names::RESERVE, bytes).is_ok();
+        }
+    }
+
+    /// Sum of the lengths of all files in the directory, in bytes.
+    ///
+    /// # Errors
+    /// [`KeeperError::Io`].
+    pub fn bytes_on_disk(&self) -> Result<u64, KeeperError> {
+        self.sum_files().map_err(KeeperError::io("list its files"))
+    }
+
+    fn sum_files(&self) -> io::Result<u64> {
+        Ok(self.shared.storage.list()?.iter().map(|file| file.bytes).sum())
+    }
+
+    /// All sealed segments that are not retired, oldest first.
+    #[must_use]
+    pub fn sealed_segments(&self) -> Vec<SealedSegment> {
+        let segments = self.shared.segments();
+        let sealed = segments.values().filter_map(|segment| {
+            let seal = segment.seal()?;
+            Some(SealedSegment { number: seal.segment, end_bytes: seal.end, record_count: seal.record_count })
+        });
+        sealed.collect()
+    }
+
+    /// Retired segments that readers still pin.
+    #[must_use]
+    pub fn pinned_count(&self) -> usize {
+        self.retired.len()
+    }
+
+    fn refuse_if_poisoned(&self) -> Result<(), KeeperError> {
+        if self.shared.is_poisoned() { Err(KeeperError::Poisoned) } else { Ok(()) }
+    }
+}
+
+/// Whether `error` is for lack of room: a full disk or an exhausted quota.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

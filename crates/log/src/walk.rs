@@ -1,0 +1,173 @@
+//! Walking over the frames of one segment, streaming, and telling where and why the walk ends.
+
+use std::io;
+
+use crate::{
+    codec::Key,
+    frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameFault, FrameHeader},
+    segment::HEAD_BYTES,
+    storage::StorageFile,
+};
+
+/// Least to read at once. Large enough that a disk streams.
+const CHUNK_BYTES: usize = 512 << 10;
+
+/// What the next frame must be, apart from intact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// Frames of smaller epochs are stale. Never falls along the log.
+    pub(crate) epoch_min: u64,
+    /// Epoch of the superblock.
+    pub(crate) epoch_max: u64,
+    /// Sequence of its first record, if known.
+    pub(crate) sequence: Option<u64>,
+}
+
+/// A step of the walk.
+pub(crate) enum Step<'a> {
+    /// The next frame's header and payload, both intact. The walk has moved past it.
+    Frame(FrameHeader, &'a [u8]),
+    /// The limit was reached exactly.
+    Limit,
+    /// What is at [`Walk::offset`] is not the next frame. The walk is over.
+    Fault(FrameFault),
+}
+
+/// A walk over the frames of one segment, in order.
+pub(crate) struct Walk<'a, F> {
+    file: &'a F,
+    key: Key,
+    segment: u32,
+    offset: u32,
+    /// Where frames end: no frame may reach beyond.
+    limit: u64,
+    expected: Expected,
+    window: Window,
+}
+
+impl<'a, F: StorageFile> Walk<'a, F> {
+    /// Walks `segment` from `offset`, the start of a frame, to `limit`.
+    pub(crate) fn new(
+        file: &'a F,
+        key: Key,
+        segment: u32,
+        offset: u32,
+        limit: u64,
+        expected: Expected,
+    ) -> Self {
+        Self {
+            file,
+            key,
+            segment,
+            offset: offset.max(HEAD_BYTES),
+            limit,
+            expected,
+            window: Window::default(),
+        }
+    }
+
+    /// Where the next frame would begin, or where the fault is.
+    pub(crate) fn offset(&self) -> u32 {
+        self.offset
+    }
+
+    pub(crate) fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    pub(crate) fn next(&mut self) -> io::Result<Step<'_>> {
+        let offset = u64::from(self.offset);
+        if offset == self.limit {
+            return Ok(Step::Limit);
+        }
+        let header_end = offset + FRAME_HEADER_BYTES as u64;
+        if header_end > self.limit {
+            return Ok(Step::Fault(FrameFault::Blank));
+        }
+        let bytes = self.window.fill(self.file, offset, FRAME_HEADER_BYTES, self.limit)?;
+        let header = match FrameHeader::decode(bytes, self.key).and_then(|header| self.admit(header)) {
+            Ok(header) => header,
+            Err(fault) => return Ok(Step::Fault(fault)),
+        };
+        let end = offset + u64::from(header.frame_bytes());
+        if end > self.limit {
+            return Ok(Step::Fault(FrameFault::Payload));
+        }
+        let payload = self.window.fill(self.file, header_end, header.payload_bytes as usize, self.limit)?;
+        if self.key.crc(payload) != header.payload_crc {
+            return Ok(Step::Fault(FrameFault::Payload));
+        }
+        self.offset = end as u32;
+        self.expected.epoch_min = header.epoch;
+        self.expected.sequence = Some(header.first_sequence + u64::from(header.record_count));
+        Ok(Step::Frame(header, payload))
+    }
+
+    fn admit(&self, header: FrameHeader) -> Result<FrameHeader, FrameFault> {
+        if header.segment != self.segment || header.epoch < self.expected.epoch_min {
+            return Err(FrameFault::Stale);
+        }
+        if header.epoch > self.expected.epoch_max {
+            return Err(FrameFault::FutureEpoch);
+        }
+        if self.expected.sequence.is_some_and(|sequence| sequence != header.first_sequence) {
+            return Err(FrameFault::Sequence);
+        }
+        Ok(header)
+    }
+}
+
+/// The part of a file that is in memory.
+#[derive(Default)]
+struct Window {
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+impl Window {
+    /// The `length` bytes at `offset`, which must end by `limit`. Reads ahead, but not beyond `limit`; what the file
+    /// does not have reads as zeros.
+    fn fill(&mut self, file: &impl StorageFile, offset: u64, length: usize, limit: u64) -> io::Result<&[u8]> {
+        let held = self.start..self.start + self.bytes.len() as u64;
+        if !(held.contains(&offset) && offset + length as u64 <= held.end) {
+            let ahead = CHUNK_BYTES.max(length).min((limit - offset) as usize);
+            self.bytes.resize(ahead, 0);
+            let read = file.read_at(&mut self.bytes, offset)?;
+            self.bytes[read..].fill(0);
+            self.start = offset;
+        }
+        let from = (offset - self.start) as usize;
+        Ok(&self.bytes[from..from + length])
+    }
+}
+
+/// Looks through `from..to` of a segment's file for a valid frame header of this segment that `wanted` accepts, and
+/// returns its offset. `from` is a multiple of 8. Payloads are not looked at: a header alone, with its keyed
+/// checksum, proves that it was written for this segment.
+pub(crate) fn find_header(
+    file: &impl StorageFile,
+    key: Key,
+    segment: u32,
+    from: u32,
+    to: u64,
+    wanted: impl Fn(&FrameHeader) -> bool,
+) -> io::Result<Option<u32>> {
+    let mut window = Window::default();
+    let mut offset = u64::from(from);
+    while offset + FRAME_HEADER_BYTES as u64 <= to {
+        let length = CHUNK_BYTES.min((to - offset) as usize);
+        let bytes = window.fill(file, offset, length, to)?;
+        let start_count = (length - FRAME_HEADER_BYTES) / 8 + 1;
+        let starts = (0..start_count).map(|index| index * 8);
+        for at in starts.filter(|at| bytes[*at..*at + 4] == FRAME_MAGIC) {
+            match FrameHeader::decode(&bytes[at..], key) {
+                Ok(header) if header.segment == segment && wanted(&header) => {
+                    return Ok(Some((offset + at as u64) as u32));
+                }
+                _ => {}
+            }
+        }
+        offset += start_count as u64 * 8;
+    }
+    Ok(None)
+}
