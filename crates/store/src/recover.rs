@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::ops::ControlFlow;
 use thiserror::Error;
 use tidegate_engine::{Config, Engine, Event};
-use tidegate_log::{Appender, Keeper, LogError, Opened, Position, Reader, Recovery, Storage};
+use tidegate_log::{Appender, FrameInfo, Keeper, LogError, Opened, Position, Reader, Recovery, Storage};
 
 /// A shard that is ready to run, with the parts of its log that other threads use.
 pub struct Recovered<S: Storage> {
@@ -90,11 +90,15 @@ pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovere
         segments: contents.segments,
         failed: None,
     };
-    opened.reader.scan(opened.replay_from, opened.tail, &mut |position, record, _| {
-        report.records += 1;
-        report.bytes += record.len() as u64;
-        replay.apply(position, &Bytes::copy_from_slice(record))
-    })?;
+    opened.reader.scan(
+        opened.replay_from,
+        opened.tail,
+        |position: Position, record: &[u8], _: &FrameInfo| {
+            report.records += 1;
+            report.bytes += record.len() as u64;
+            replay.apply(position, &Bytes::copy_from_slice(record))
+        },
+    )?;
     if let Some(error) = replay.failed {
         return Err(error);
     }
