@@ -1,0 +1,151 @@
+//! What can be wrong with the configuration. Every message names the place and says what to write instead.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::Origin;
+
+/// Why the server cannot start with the configuration that it was given.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ConfigError {
+    /// The file cannot be read.
+    #[error("the configuration file {} cannot be read", path.display())]
+    FileUnreadable {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not TOML.
+    #[error("the configuration file {} is not valid TOML", path.display())]
+    FileSyntax {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// The cause, with line, column and an excerpt.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    /// A key of the file, or of a table in it, is unknown.
+    #[error("{origin}: there is no setting `{key}`{}", suggestion(nearest.as_ref()))]
+    KeyUnknown {
+        /// The key as written, with its table in front.
+        key: String,
+        /// Where it was written.
+        origin: Origin,
+        /// The known key that looks most like it, if one does.
+        nearest: Option<String>,
+    },
+    /// An environment variable begins with `TIDEGATE_` and names no setting.
+    #[error("there is no setting for the environment variable {name}{}", suggestion(nearest.as_ref()))]
+    VariableUnknown {
+        /// Name of the variable.
+        name: String,
+        /// The known variable that looks most like it, if one does.
+        nearest: Option<String>,
+    },
+    /// An environment variable is not text.
+    #[error("the environment variable {name} is not valid UTF-8")]
+    VariableNotText {
+        /// Name of the variable.
+        name: String,
+    },
+    /// A value does not fit its setting.
+    #[error("{origin}: `{key}` is `{value}`, but must be {allowed}")]
+    ValueRefused {
+        /// The setting.
+        key: &'static str,
+        /// The value as written.
+        value: String,
+        /// Where it was written.
+        origin: Origin,
+        /// What would be accepted, as a noun phrase.
+        allowed: String,
+    },
+    /// A value of the file has a type that no setting has.
+    #[error("{origin}: `{key}` is {found}, but must be {allowed}")]
+    TypeRefused {
+        /// The key as written, with its table in front.
+        key: String,
+        /// The type found, as a noun phrase.
+        found: &'static str,
+        /// Where it was written.
+        origin: Origin,
+        /// What would be accepted, as a noun phrase.
+        allowed: &'static str,
+    },
+    /// A listener would be reachable from other machines, and nothing would ask callers who they are.
+    #[error(
+        "{origin}: `{key}` is {address}, which other machines can reach, while no credentials are configured and every \
+         caller is accepted. Listen on 127.0.0.1 or [::1], or, if the network keeps strangers out, accept them with \
+         --allow-anonymous (`allow_anonymous = true`, TIDEGATE_ALLOW_ANONYMOUS=true)"
+    )]
+    NotLoopback {
+        /// `listen` or `admin`.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// Where it was written.
+        origin: Origin,
+    },
+    /// Both listeners have one address.
+    #[error("`listen` and `admin` are both {address}; give them different ports")]
+    SameAddress {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The quota leaves the log no room to work.
+    #[error(
+        "`disk_max` is {given}, but must be at least {min}, room for {segments} segments of {segment}; raise it, or \
+         lower `segment_bytes`"
+    )]
+    DiskTooSmall {
+        /// The quota.
+        given: String,
+        /// The smallest quota at this size of segments.
+        min: String,
+        /// How many segments must fit.
+        segments: u64,
+        /// The size of segments.
+        segment: String,
+    },
+    /// A declared queue has no name.
+    #[error("{origin}: this [[queue]] has no `name`")]
+    QueueUnnamed {
+        /// Where the table begins.
+        origin: Origin,
+    },
+    /// A value that names a declared queue is not well-formed.
+    #[error("{origin}: the {what} of this queue is `{value}`, but must be {allowed}")]
+    QueueRefused {
+        /// `name`, `account` or `region`.
+        what: &'static str,
+        /// The value as written.
+        value: String,
+        /// Where it was written.
+        origin: Origin,
+        /// What would be accepted, as a noun phrase.
+        allowed: &'static str,
+    },
+    /// One queue is declared twice.
+    #[error("{second}: the queue {name} was already declared: {first}")]
+    QueueTwice {
+        /// Name of the queue.
+        name: String,
+        /// Where it was declared first.
+        first: Origin,
+        /// Where it was declared again.
+        second: Origin,
+    },
+}
+
+fn suggestion(nearest: Option<&String>) -> String {
+    match nearest {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => "; `tidegate serve --help` lists the settings".into(),
+    }
+}

@@ -1,0 +1,91 @@
+//! The server's settings: one plain struct of checked values, built once at start.
+//!
+//! A setting is written down in one place, the table in `settings.rs`. The keys of the configuration file, the names of
+//! environment variables, the flags with their help, and the table in `docs/operating.md` all come from it.
+//!
+//! Four sources are laid over each other, each overriding the former: the embedded defaults, the TOML file named by
+//! `--config` or `TIDEGATE_CONFIG`, the environment variables `TIDEGATE_*`, and the flags. Every source hands over text,
+//! and one parser for each setting turns the text that won into a value, so that a value means the same wherever it
+//! stands.
+
+mod error;
+mod form;
+mod manual;
+mod queues;
+mod settings;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+
+pub(crate) use error::ConfigError;
+pub(crate) use manual::settings_help;
+pub(crate) use queues::DeclaredQueue;
+pub(crate) use settings::{Config, Flag, SETTINGS};
+pub(crate) use sources::{Flags, Origin};
+pub(crate) use values::{Durability, LogFormat, PublicUrl};
+
+use sources::Layers;
+
+impl Config {
+    /// Lays the sources over each other and checks the result.
+    ///
+    /// `environment` is all of the process's variables; those that do not begin with `TIDEGATE_` are passed over.
+    ///
+    /// # Errors
+    ///
+    /// The first thing found wrong, with the place where it was written and what would be right.
+    pub(crate) fn load(
+        flags: &Flags,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let environment = sources::sort_environment(environment)?;
+        let mut layers = Layers::default();
+        let file = flags.config.clone().or(environment.config);
+        let declared = match &file {
+            Some(path) => layers.add_file(path)?,
+            None => Vec::new(),
+        };
+        layers.add_environment(environment.values);
+        layers.add_flags(flags);
+
+        let mut config = Config::from_layers(&layers)?;
+        config.queues = queues::check(declared, config.account, &config.region)?;
+        config.check_relations(&layers)?;
+        Ok(config)
+    }
+
+    /// What no setting can check alone.
+    fn check_relations(&self, layers: &Layers) -> Result<(), ConfigError> {
+        for (key, address) in [("listen", self.listen), ("admin", self.admin)] {
+            if !self.allow_anonymous && !is_loopback(address) {
+                return Err(ConfigError::NotLoopback { key, address, origin: layers.origin(key) });
+            }
+        }
+        if self.listen == self.admin && self.listen.port() != 0 {
+            return Err(ConfigError::SameAddress { address: self.listen });
+        }
+        let disk_min = u64::from(self.segment_bytes) * SEGMENTS_MIN;
+        match self.disk_max {
+            Some(given) if given < disk_min => Err(ConfigError::DiskTooSmall {
+                given: form::show_bytes(given),
+                min: form::show_bytes(disk_min),
+                segments: SEGMENTS_MIN,
+                segment: form::show_bytes(u64::from(self.segment_bytes)),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Segments that the quota of the log must have room for: the one that is written, the one being emptied, the room
+/// beyond each one's end (an eighth), and one to seal. With less the log would be full at once.
+const SEGMENTS_MIN: u64 = 4;
+
+/// Whether only programs on this machine can reach the address. An IPv4 address inside an IPv6 one counts as itself.
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
