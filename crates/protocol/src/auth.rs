@@ -1,0 +1,96 @@
+//! Who calls: account and region as the request's signature names them. Signatures are not verified yet.
+
+use crate::http::Request;
+use crate::wire::Pair;
+use std::borrow::Cow;
+use tidegate_engine::{AccountId, Region};
+
+/// The caller of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) account: AccountId,
+    pub(crate) region: Region,
+}
+
+/// What a request says of its credential: the access key, and the region of the signature's scope.
+#[derive(Default)]
+struct Credential<'a> {
+    access_key: &'a str,
+    region: &'a str,
+}
+
+/// Finds the caller. A 12-digit access key is the account; the region comes from the credential's scope. What is
+/// missing or unreadable is taken from `default`: nobody is refused here.
+///
+/// `in_params` is what [`credential_param`] found.
+pub(crate) fn identify(request: &Request<'_>, in_params: Option<&str>, default: &Identity) -> Identity {
+    let header = request.headers.get("authorization");
+    let credential = header.and_then(of_header).or_else(|| in_params.map(of_scope)).unwrap_or_default();
+    Identity {
+        account: AccountId::parse(credential.access_key).unwrap_or(default.account),
+        region: Region::parse(credential.region).unwrap_or_else(|| default.region.clone()),
+    }
+}
+
+/// The credential of a pre-signed request, or the access key of a legacy signature, among its parameters.
+pub(crate) fn credential_param<'a>(params: &[Pair<'a>]) -> Option<Cow<'a, str>> {
+    let param = |name: &str| params.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    param("X-Amz-Credential").or_else(|| param("AWSAccessKeyId"))
+}
+
+/// `AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=…`
+fn of_header(header: &str) -> Option<Credential<'_>> {
+    let (_, rest) = header.split_once("Credential=")?;
+    let end = rest.find([',', ' ']).unwrap_or(rest.len());
+    Some(of_scope(&rest[..end]))
+}
+
+/// `<access key>/<date>/<region>/<service>/aws4_request`; the access key itself may hold slashes.
+fn of_scope(scope: &str) -> Credential<'_> {
+    let mut parts = scope.rsplitn(5, '/');
+    let (_terminator, _service, region, _date) = (parts.next(), parts.next(), parts.next(), parts.next());
+    match parts.next() {
+        Some(access_key) => Credential { access_key, region: region.unwrap_or_default() },
+        None => Credential { access_key: scope, region: "" },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(headers: &[(&str, &str)], params: &[(&str, &str)]) -> (String, String) {
+        let request = Request { method: "POST", path: "/", query: None, headers: &headers, body: b"" };
+        let params: Vec<_> =
+            params.iter().map(|(key, value)| (Cow::Borrowed(*key), Cow::Borrowed(*value))).collect();
+        let default = Identity { account: AccountId::default(), region: Region::default() };
+        let found = identify(&request, credential_param(&params).as_deref(), &default);
+        (found.account.to_string(), found.region.to_string())
+    }
+
+    #[test]
+    fn account_and_region_come_from_the_credential() {
+        let signed = |credential: &str| {
+            let header =
+                format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=00");
+            identity(&[("Authorization", &header)], &[])
+        };
+        let case = |account: &str, region: &str| (account.to_owned(), region.to_owned());
+        assert_eq!(
+            signed("123456789012/20250101/eu-west-1/sqs/aws4_request"),
+            case("123456789012", "eu-west-1")
+        );
+        assert_eq!(
+            signed("AKIAIOSFODNN7EXAMPLE/20250101/ap-east-1/sqs/aws4_request"),
+            case("000000000000", "ap-east-1")
+        );
+        assert_eq!(signed("x"), case("000000000000", "us-east-1"));
+        assert_eq!(signed("k/20250101/NOT A REGION/sqs/aws4_request"), case("000000000000", "us-east-1"));
+        assert_eq!(identity(&[("Authorization", "Bearer abc")], &[]), case("000000000000", "us-east-1"));
+        assert_eq!(
+            identity(&[], &[("X-Amz-Credential", "123456789012/20250101/eu-west-1/sqs/aws4_request")]),
+            case("123456789012", "eu-west-1")
+        );
+        assert_eq!(identity(&[], &[("AWSAccessKeyId", "123456789012")]), case("123456789012", "us-east-1"));
+    }
+}

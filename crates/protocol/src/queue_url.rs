@@ -1,0 +1,215 @@
+//! Queue URLs: built so that their caller can reach them, and read in every form in use.
+//!
+//! ```text
+//! <base>/<account>/<name>             a queue of the default region
+//! <base>/<region>/<account>/<name>    any other
+//! ```
+//!
+//! Reading ignores scheme, port and leading path. The region is the first found of: the path's, an AWS host's,
+//! the caller's. A bare queue name is a queue of the caller's account.
+
+use crate::auth::Identity;
+use crate::http::Request;
+use crate::limits;
+use tidegate_engine::{AccountId, QueueAddress, QueueName, Region};
+
+/// How queue URLs are to be built.
+#[derive(Clone, Copy, Debug)]
+pub struct UrlSettings<'a> {
+    /// Base of every URL, such as `https://queues.example.com`; wins over what the request says.
+    pub public_url: Option<&'a str>,
+    /// Whether `X-Forwarded-Proto` and `X-Forwarded-Host` come from a proxy that is trusted.
+    pub trust_forwarded: bool,
+    /// Scheme under which the server itself listens: `http` or `https`.
+    pub scheme: &'a str,
+    /// Host and port for requests that name none.
+    pub fallback_host: &'a str,
+}
+
+/// The base of URLs for the caller of `request`: scheme and host, without a slash at the end.
+pub(crate) fn base(request: &Request<'_>, settings: &UrlSettings<'_>) -> String {
+    if let Some(url) = settings.public_url {
+        return url.trim_end_matches('/').to_owned();
+    }
+    let forwarded = |name| {
+        let header = request.headers.get(name).filter(|_| settings.trust_forwarded)?;
+        header.split(',').next().map(str::trim).filter(|value| !value.is_empty())
+    };
+    let scheme = match forwarded("x-forwarded-proto") {
+        Some(proto) if proto.eq_ignore_ascii_case("https") => "https",
+        Some(proto) if proto.eq_ignore_ascii_case("http") => "http",
+        _ => settings.scheme,
+    };
+    let host = forwarded("x-forwarded-host")
+        .filter(|host| is_host(host))
+        .or_else(|| request.headers.get("host").filter(|host| is_host(host)))
+        .unwrap_or(settings.fallback_host);
+    format!("{scheme}://{host}")
+}
+
+/// Whether `text` can stand as host and port in a URL that is handed back to a client.
+fn is_host(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']');
+    (1..=limits::HOST_BYTES).contains(&text.len()) && text.bytes().all(plain)
+}
+
+/// The URL of `queue` for callers that reach the server at `base`.
+pub(crate) fn build(base: &str, queue: &QueueAddress, default_region: &Region) -> String {
+    let QueueAddress { account, region, name } = queue;
+    if region == default_region {
+        format!("{base}/{account}/{name}")
+    } else {
+        format!("{base}/{region}/{account}/{name}")
+    }
+}
+
+/// Reads a `QueueUrl` parameter. `None` when its last part is no queue name.
+pub(crate) fn parse(url: &str, caller: &Identity) -> Option<QueueAddress> {
+    let (host, path) = match url.split_once("://") {
+        Some((_, rest)) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+        None => ("", url),
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    resolve(host, path, caller)
+}
+
+/// Reads the path of a request: `None` unless it is a queue's, `…/<12-digit account>/<name>`.
+pub(crate) fn parse_path(path: &str, host: &str, caller: &Identity) -> Option<QueueAddress> {
+    let mut parts = path.trim_end_matches('/').rsplit('/');
+    let (_name, account) = (parts.next()?, parts.next()?);
+    AccountId::parse(account)?;
+    resolve(host, path, caller)
+}
+
+fn resolve(host: &str, path: &str, caller: &Identity) -> Option<QueueAddress> {
+    let mut parts = path.trim_end_matches('/').rsplit('/');
+    let name = QueueName::parse(parts.next()?)?;
+    let account = parts.next().and_then(AccountId::parse);
+    // Without an account there is no region either: what stands before the name is leading path.
+    let in_path = account.and_then(|_| parts.next()).and_then(region_form);
+    let region = in_path.or_else(|| host_region(host)).unwrap_or_else(|| caller.region.clone());
+    Some(QueueAddress { account: account.unwrap_or(caller.account), region, name })
+}
+
+/// The region in an AWS endpoint's host: `sqs.<region>.…` or `<region>.queue.…`, and `queue.amazonaws.com`.
+fn host_region(host: &str) -> Option<Region> {
+    let mut labels = host.split(['.', ':']);
+    match (labels.next()?, labels.next()?) {
+        ("queue", "amazonaws") => Some(Region::default()),
+        ("sqs" | "sqs-fips", region) | (region, "queue") => region_form(region),
+        _ => None,
+    }
+}
+
+/// A region as AWS spells them, `us-gov-west-1`: other words in a path are leading path.
+fn region_form(text: &str) -> Option<Region> {
+    let (words, number) = text.rsplit_once('-')?;
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+    let fits = words.contains('-') && words.split('-').all(is_word);
+    let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    if fits && counted { Region::parse(text) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller() -> Identity {
+        Identity {
+            account: AccountId::parse("111111111111").unwrap(),
+            region: Region::parse("eu-west-1").unwrap(),
+        }
+    }
+
+    fn read(url: &str) -> Option<String> {
+        parse(url, &caller()).map(|queue| queue.arn())
+    }
+
+    #[test]
+    fn all_forms_of_a_url_name_the_same_queue() {
+        for url in [
+            "http://127.0.0.1:9324/000000000000/q",
+            "https://[::1]:9324/000000000000/q",
+            "http://proxy.example.com/some/prefix/000000000000/q",
+            "http://queue.internal:9324/000000000000/q/",
+            "/000000000000/q",
+            "000000000000/q",
+            "https://sqs.eu-west-1.amazonaws.com/000000000000/q",
+            "https://eu-west-1.queue.amazonaws.com/000000000000/q",
+            "http://localhost/eu-west-1/000000000000/q",
+            "http://localhost/000000000000/q?Action=x",
+        ] {
+            assert_eq!(read(url).as_deref(), Some("arn:aws:sqs:eu-west-1:000000000000:q"), "{url}");
+        }
+        for url in ["q", "http://localhost:9324/queue/q", "http://localhost/q"] {
+            assert_eq!(read(url).as_deref(), Some("arn:aws:sqs:eu-west-1:111111111111:q"), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_region_comes_from_path_then_host_then_caller() {
+        let region = |url| parse(url, &caller()).unwrap().region.to_string();
+        assert_eq!(
+            region("http://sqs.ap-east-1.amazonaws.com/us-gov-west-1/000000000000/q"),
+            "us-gov-west-1"
+        );
+        assert_eq!(region("http://sqs.ap-east-1.amazonaws.com/000000000000/q"), "ap-east-1");
+        assert_eq!(region("https://queue.amazonaws.com/000000000000/q"), "us-east-1");
+        assert_eq!(region("https://sqs.internal/000000000000/q"), "eu-west-1");
+    }
+
+    #[test]
+    fn what_ends_in_no_queue_name_is_none() {
+        for url in ["", "/", "http://localhost", "http://localhost/", "http://h/000000000000/a.b", "ä", "//"]
+        {
+            assert_eq!(read(url), None, "{url}");
+        }
+        assert_eq!(parse_path("/", "", &caller()), None);
+        assert_eq!(parse_path("/queue/q", "", &caller()), None, "an endpoint's prefix, not a queue");
+        assert!(parse_path("/x/000000000000/q", "", &caller()).is_some());
+    }
+
+    #[test]
+    fn urls_carry_the_callers_host() {
+        let settings = UrlSettings {
+            public_url: None,
+            trust_forwarded: false,
+            scheme: "http",
+            fallback_host: "localhost:9324",
+        };
+        let base_of = |headers: &[(&str, &str)], settings: UrlSettings<'_>| {
+            let request = Request { method: "POST", path: "/", query: None, headers: &headers, body: b"" };
+            base(&request, &settings)
+        };
+        for host in ["queue.internal:9324", "127.0.0.1:9324", "[::1]:9324"] {
+            assert_eq!(base_of(&[("Host", host)], settings), format!("http://{host}"));
+        }
+        assert_eq!(base_of(&[], settings), "http://localhost:9324");
+        assert_eq!(base_of(&[("Host", "evil\"/><script>")], settings), "http://localhost:9324");
+        let proxied = [
+            ("Host", "10.0.0.1"),
+            ("X-Forwarded-Proto", "https, http"),
+            ("X-Forwarded-Host", "q.example.com, 10.0.0.1"),
+        ];
+        assert_eq!(base_of(&proxied, settings), "http://10.0.0.1");
+        let trusting = UrlSettings { trust_forwarded: true, ..settings };
+        assert_eq!(base_of(&proxied, trusting), "https://q.example.com");
+        let fixed = UrlSettings { public_url: Some("https://fixed/base/"), ..trusting };
+        assert_eq!(base_of(&proxied, fixed), "https://fixed/base");
+    }
+
+    #[test]
+    fn built_urls_read_back_as_the_same_queue() {
+        let name = QueueName::parse("q.fifo").unwrap();
+        for region in ["us-east-1", "ap-southeast-2"] {
+            let queue = QueueAddress {
+                account: AccountId::default(),
+                region: Region::parse(region).unwrap(),
+                name: name.clone(),
+            };
+            let url = build("http://h:1/prefix", &queue, &Region::default());
+            let reader = Identity { account: AccountId::default(), region: Region::default() };
+            assert_eq!(parse(&url, &reader), Some(queue), "{url}");
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Amazon SQS: which action a request asks for, its command, and the answer.
+//!
+//! Each action has a file of its own with its inputs and its outputs, for both dialects.
+
+mod attributes;
+mod batch;
+mod change_visibility;
+mod create_queue;
+mod delete_message;
+mod digest;
+mod get_queue_attributes;
+mod get_queue_url;
+mod list_queues;
+mod message;
+mod policy;
+mod receive_message;
+mod redrive;
+mod scope;
+mod send_message;
+mod set_queue_attributes;
+mod tags;
+
+use crate::fault::{Echo, Fault, Shape};
+use crate::http::{Request, RequestIdText, Response};
+use crate::wire::{self, Dialect, Input, JsonOutput, Output, Value, XmlOutput};
+use crate::{Context, auth, limits, text};
+use scope::Scope;
+use std::borrow::Cow;
+use tidegate_engine::{Command, Error, QueueAddress, Reply, StoredMessage};
+
+macro_rules! actions {
+    ($($name:ident),+ $(,)?) => {
+        /// The actions of the service.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "each variant is the action of its name")]
+        pub enum Action { $($name),+ }
+
+        impl Action {
+            /// Every action.
+            pub const ALL: &'static [Action] = &[$(Action::$name),+];
+
+            /// The action's name on the wire.
+            pub fn name(self) -> &'static str {
+                match self { $(Action::$name => stringify!($name)),+ }
+            }
+
+            fn parse(name: &str) -> Option<Self> {
+                match name { $(stringify!($name) => Some(Action::$name),)+ _ => None }
+            }
+        }
+    };
+}
+
+actions! {
+    AddPermission, CancelMessageMoveTask, ChangeMessageVisibility, ChangeMessageVisibilityBatch, CreateQueue,
+    DeleteMessage, DeleteMessageBatch, DeleteQueue, GetQueueAttributes, GetQueueUrl,
+    ListDeadLetterSourceQueues, ListMessageMoveTasks, ListQueueTags, ListQueues, PurgeQueue, ReceiveMessage,
+    RemovePermission, SendMessage, SendMessageBatch, SetQueueAttributes, StartMessageMoveTask, TagQueue,
+    UntagQueue,
+}
+
+impl Action {
+    /// Whether the action asks about one queue, and so may be sent to a queue's path.
+    fn is_of_queue(self) -> bool {
+        !matches!(
+            self,
+            Action::CreateQueue
+                | Action::ListQueues
+                | Action::StartMessageMoveTask
+                | Action::ListMessageMoveTasks
+                | Action::CancelMessageMoveTask
+        )
+    }
+}
+
+/// A decoded request.
+#[derive(Debug)]
+pub enum Decoded {
+    /// A command for the engine, and what encodes its reply.
+    Call(Command, Call),
+    /// The request was refused without the engine, but for one question.
+    Refused(Refusal),
+}
+
+/// What is kept of a request until the engine has answered it.
+#[derive(Debug)]
+pub struct Call {
+    /// The action, for logs and metrics.
+    pub action: Action,
+    dialect: Dialect,
+    request_id: RequestIdText,
+    pending: Pending,
+    echo: Echo,
+}
+
+/// A request refused by its parameters.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The action, where it was known.
+    pub action: Option<Action>,
+    /// The queue that the request names. A missing queue is a worse fault than a bad parameter: when this is set,
+    /// ask the engine [`Command::FindQueue`] and tell [`Refusal::encode`] the answer.
+    pub queue: Option<QueueAddress>,
+    dialect: Dialect,
+    request_id: RequestIdText,
+    fault: Fault,
+}
+
+/// What an action needs to write its answer.
+#[derive(Debug)]
+enum Pending {
+    /// Nothing: the action has no outputs.
+    Nothing,
+    QueueUrl(String),
+    Queues(list_queues::Listing),
+    Attributes(attributes::Wanted),
+    Tags,
+    Sent(send_message::Digests),
+    SentBatch(send_message::Batch),
+    SettledBatch(batch::Settled),
+    Received(receive_message::Selection),
+}
+
+/// What an action makes of its input: the command, and how to answer.
+struct Accepted {
+    command: Command,
+    pending: Pending,
+    echo: Echo,
+}
+
+impl Accepted {
+    /// An action without outputs.
+    fn silent(command: Command) -> Self {
+        Accepted { command, pending: Pending::Nothing, echo: Echo::default() }
+    }
+
+    fn new(command: Command, pending: Pending) -> Self {
+        Accepted { command, pending, echo: Echo::default() }
+    }
+}
+
+/// Decodes a request: any bytes give a command or a refusal.
+///
+/// Costs one pass over the body, one copy of each message body, and its digest.
+pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
+    let dialect = dialect_of(request);
+    let mut repaired = None;
+    let read = read(request, dialect, &mut repaired);
+    let request_id = context.request_id;
+    let refused = |action, Refused { queue, fault }: Refused| {
+        Decoded::Refused(Refusal { action, queue, dialect, request_id, fault })
+    };
+    let (action, credential, members) = match read {
+        Ok(read) => read,
+        Err(fault) => return refused(None, fault.into()),
+    };
+    let mut scope = Scope::new(request, credential.as_deref(), context);
+    if dialect == Dialect::Query && !action.is_of_queue() && scope.is_on_queue_path() {
+        return refused(Some(action), Fault::UnknownAction { action: action.name().into() }.into());
+    }
+    match decode_action(action, Input::new(dialect, members), &mut scope) {
+        Ok(Accepted { command, pending, echo }) => {
+            Decoded::Call(command, Call { action, dialect, request_id, pending, echo })
+        }
+        Err(fault) => refused(Some(action), fault),
+    }
+}
+
+/// Answers a request that never reached [`decode`], in the client's dialect: it was too long, say, or the server is
+/// going down.
+pub fn refuse(request: &Request<'_>, request_id: RequestIdText, fault: &Fault) -> Response {
+    Response::fault(dialect_of(request), request_id, fault)
+}
+
+const TARGET: &str = "x-amz-target";
+
+/// JSON when a header says so; whatever else there is can only be Query.
+fn dialect_of(request: &Request<'_>) -> Dialect {
+    let target = request.headers.get(TARGET);
+    let is_ours = target.is_some_and(|target| target.starts_with("AmazonSQS."));
+    let media_type = request.headers.get("content-type").unwrap_or_default();
+    let is_json = media_type.starts_with("application/x-amz-json");
+    // A form may come with the target of another service, or with none.
+    if is_ours || is_json { Dialect::Json } else { Dialect::Query }
+}
+
+/// The action, the credential among the parameters, and the inputs.
+type Read<'a> = (Action, Option<Cow<'a, str>>, wire::Members<'a>);
+
+fn read<'a>(
+    request: &Request<'a>,
+    dialect: Dialect,
+    repaired: &'a mut Option<Vec<u8>>,
+) -> Result<Read<'a>, Fault> {
+    if request.body.len() > limits::REQUEST_BYTES {
+        return Err(Fault::RequestTooLong { limit: limits::REQUEST_BYTES });
+    }
+    let mut params = wire::pairs(request.query.unwrap_or_default().as_bytes())?;
+    match dialect {
+        Dialect::Json => {
+            let target = request.headers.get(TARGET).unwrap_or_default();
+            let name = target.strip_prefix("AmazonSQS.").unwrap_or(target);
+            let action = Action::parse(name).filter(|_| target.starts_with("AmazonSQS."));
+            let action = action.ok_or_else(|| Fault::UnknownAction { action: text::echo(name) })?;
+            Ok((action, auth::credential_param(&params), read_json(request.body, repaired)?))
+        }
+        Dialect::Query => {
+            if request.method == "POST" {
+                params.extend(wire::pairs(request.body)?);
+            }
+            let name = params.iter().rev().find(|(name, _)| name == "Action").map(|(_, action)| action);
+            let name = name.ok_or(Fault::NoAction)?;
+            let action =
+                Action::parse(name).ok_or_else(|| Fault::UnknownAction { action: text::echo(name) })?;
+            Ok((action, auth::credential_param(&params), wire::parse_query(params)?))
+        }
+    }
+}
+
+fn read_json<'a>(body: &'a [u8], repaired: &'a mut Option<Vec<u8>>) -> Result<wire::Members<'a>, Fault> {
+    // Clients of actions without inputs may send nothing at all.
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    let value = match wire::parse_json(body) {
+        Ok(value) => value,
+        Err(fault) => {
+            *repaired = wire::repair_surrogates(body);
+            wire::parse_json(repaired.as_deref().ok_or(fault)?)?
+        }
+    };
+    match value {
+        Value::Map(members) => Ok(members),
+        _ => Err(Fault::malformed("The request body is not a JSON object")),
+    }
+}
+
+/// A refusal on its way up, with the queue if it was read.
+struct Refused {
+    queue: Option<QueueAddress>,
+    fault: Fault,
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Refused { queue: None, fault }
+    }
+}
+
+impl Refused {
+    /// A refusal of parameters for `queue`. What cannot be read at all is refused before any queue is looked up.
+    fn of_queue(queue: QueueAddress, fault: Fault) -> Self {
+        let queue = Some(queue).filter(|_| fault.shape() > Shape::QueueMissing);
+        Refused { queue, fault }
+    }
+}
+
+fn decode_action(
+    action: Action,
+    mut input: Input<'_>,
+    scope: &mut Scope<'_, '_>,
+) -> Result<Accepted, Refused> {
+    match action {
+        Action::AddPermission
+        | Action::RemovePermission
+        | Action::StartMessageMoveTask
+        | Action::ListMessageMoveTasks
+        | Action::CancelMessageMoveTask
+        | Action::ListDeadLetterSourceQueues => {
+            Err(Fault::ActionUnsupported { action: action.name() }.into())
+        }
+        Action::CreateQueue => Ok(create_queue::decode(&mut input, scope)?),
+        Action::GetQueueUrl => Ok(get_queue_url::decode(&mut input, scope)?),
+        Action::ListQueues => Ok(list_queues::decode(&mut input, scope)?),
+        _ => {
+            let queue = scope.queue(&mut input)?;
+            decode_queue_action(action, &mut input, &queue, scope)
+                .map_err(|fault| Refused::of_queue(queue, fault))
+        }
+    }
+}
+
+fn decode_queue_action(
+    action: Action,
+    input: &mut Input<'_>,
+    queue: &QueueAddress,
+    scope: &mut Scope<'_, '_>,
+) -> Result<Accepted, Fault> {
+    match action {
+        Action::DeleteQueue => Ok(Accepted::silent(Command::DeleteQueue { queue: queue.clone() })),
+        Action::PurgeQueue => {
+            let accepted = Accepted::silent(Command::PurgeQueue { queue: queue.clone() });
+            let echo = Echo { queue: queue.name.as_str().into(), ..Echo::default() };
+            Ok(Accepted { echo, ..accepted })
+        }
+        Action::GetQueueAttributes => get_queue_attributes::decode(input, queue),
+        Action::SetQueueAttributes => set_queue_attributes::decode(input, queue),
+        Action::TagQueue => tags::decode_tag(input, queue),
+        Action::UntagQueue => tags::decode_untag(input, queue),
+        Action::ListQueueTags => Ok(tags::decode_list(queue)),
+        Action::SendMessage => send_message::decode(input, queue, scope),
+        Action::SendMessageBatch => send_message::decode_batch(input, queue, scope),
+        Action::ReceiveMessage => receive_message::decode(input, queue, scope),
+        Action::DeleteMessage => delete_message::decode(input, queue, scope),
+        Action::DeleteMessageBatch => delete_message::decode_batch(input, queue, scope),
+        Action::ChangeMessageVisibility => change_visibility::decode(input, queue, scope),
+        Action::ChangeMessageVisibilityBatch => change_visibility::decode_batch(input, queue, scope),
+        other => unreachable!("{other:?} is decoded by decode_action"),
+    }
+}
+
+impl Call {
+    /// The answer to the engine's reply. `messages[i]` is the record of the delivery `i` of a
+    /// [`Reply::Received`]; for all other replies it is empty.
+    ///
+    /// A reply of another kind than the command's is a fault of the server's and answered as one.
+    pub fn encode(self, outcome: Result<Reply, Error>, messages: &[StoredMessage]) -> Response {
+        let fault = match outcome {
+            Ok(reply) => match self.write(reply, messages) {
+                Ok(body) => return Response::success(self.dialect, self.request_id, body),
+                Err(fault) => fault,
+            },
+            Err(error) => Fault::of_engine(&error, &self.echo),
+        };
+        self.refuse(&fault)
+    }
+
+    /// Answers with a fault of the server's own.
+    pub fn refuse(self, fault: &Fault) -> Response {
+        Response::fault(self.dialect, self.request_id, fault)
+    }
+
+    fn write(&self, reply: Reply, messages: &[StoredMessage]) -> Result<Vec<u8>, Fault> {
+        let capacity = 256 + 512 * messages.len() + messages.iter().map(|m| m.message.size()).sum::<usize>();
+        let is_silent = matches!(self.pending, Pending::Nothing);
+        let mut written = Ok(());
+        let body = match self.dialect {
+            Dialect::Json if is_silent => Vec::new(),
+            Dialect::Json => {
+                let mut out = JsonOutput::new(capacity);
+                written = self.pending.write(reply, messages, &self.echo, &mut out);
+                out.finish()
+            }
+            Dialect::Query => {
+                let write =
+                    |out: &mut XmlOutput| written = self.pending.write(reply, messages, &self.echo, out);
+                let out = XmlOutput::new(capacity);
+                out.respond(self.action.name(), self.request_id, (!is_silent).then_some(write))
+            }
+        };
+        written.map(|()| body)
+    }
+}
+
+impl Pending {
+    fn write<O: Output>(
+        &self,
+        reply: Reply,
+        messages: &[StoredMessage],
+        echo: &Echo,
+        out: &mut O,
+    ) -> Result<(), Fault> {
+        match (self, reply) {
+            (Pending::Nothing, _) => {}
+            (Pending::QueueUrl(url), Reply::Done) => out.text("QueueUrl", url),
+            (Pending::Queues(listing), Reply::Queues { names, more }) => listing.write(names, more, out),
+            (Pending::Attributes(wanted), Reply::Queue(view)) => wanted.write(&view, out),
+            (Pending::Tags, Reply::Queue(view)) => out.text_map(tags::TAGS, &view.tags),
+            (Pending::Sent(digests), Reply::Sent(results)) => match results.into_iter().next() {
+                Some(Ok(sent)) => digests.write(sent, out),
+                Some(Err(error)) => return Err(Fault::of_engine(&error, echo)),
+                None => return Err(Fault::Internal),
+            },
+            (Pending::SentBatch(batch), Reply::Sent(results)) => batch.write(results, out),
+            (Pending::SentBatch(batch), Reply::Done) => batch.write(Vec::new(), out),
+            (Pending::SettledBatch(batch), Reply::Settled(results)) => batch.write(results, out),
+            (Pending::SettledBatch(batch), Reply::Done) => batch.write(Vec::new(), out),
+            (Pending::Received(selection), Reply::Received(deliveries))
+                if deliveries.len() == messages.len() =>
+            {
+                selection.write(&deliveries, messages, out);
+            }
+            _ => return Err(Fault::Internal),
+        }
+        Ok(())
+    }
+}
+
+impl Refusal {
+    /// The answer; `exists` tells whether the engine knows `queue`, and does not matter when there is none.
+    pub fn encode(self, exists: bool) -> Response {
+        let fault = if self.queue.is_some() && !exists { &Fault::QueueMissing } else { &self.fault };
+        Response::fault(self.dialect, self.request_id, fault)
+    }
+
+    /// Answers with a fault of the server's own.
+    pub fn refuse(self, fault: &Fault) -> Response {
+        Response::fault(self.dialect, self.request_id, fault)
+    }
+}
