@@ -1,10 +1,20 @@
 //! The `tidegate` binary: a durable message service that speaks the protocol of Amazon SQS.
 
+mod admin;
+mod api;
 mod cli;
 mod config;
+mod declared;
+mod http;
+mod metrics;
+mod serve;
+mod shard;
 mod telemetry;
 
 use std::process::ExitCode;
+
+/// Exit code after a failed write or fsync of the log.
+const EXIT_LOG_FAILED: i32 = 3;
 
 fn main() -> ExitCode {
     match cli::parse() {
@@ -14,15 +24,18 @@ fn main() -> ExitCode {
 }
 
 fn serve(flags: &config::Flags) -> ExitCode {
-    match config::Config::load(flags, std::env::vars_os()) {
-        Ok(config) => {
-            telemetry::start(config.log_format, config.log_level);
-            tracing::info!(?config, "configured");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("tidegate: {}", cli::sentence(&error));
-            ExitCode::FAILURE
-        }
+    let config = match config::Config::load(flags, std::env::vars_os()) {
+        Ok(config) => config,
+        Err(error) => return fail(&error),
+    };
+    telemetry::start(config.log_format, config.log_level);
+    match serve::run(config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
     }
+}
+
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("tidegate: {}", cli::sentence(error));
+    ExitCode::FAILURE
 }

@@ -12,7 +12,7 @@ const BATCH_MESSAGES: usize = 64;
 const BATCH_BYTES: usize = 256 << 10;
 
 /// A message read from an old segment, with where it was.
-pub type Candidate = (Position, StoredMessage);
+pub type Candidate = (tidegate_engine::Position, StoredMessage);
 
 /// Reads all messages of a sealed segment, living or not, and hands them out in batches for
 /// [`Command::Relocate`](tidegate_engine::Command::Relocate); `offer` may end it early.
@@ -29,7 +29,7 @@ pub fn offer_messages<S: Storage>(
     reader.scan(from, to, |position: Position, record: &[u8], _: &FrameInfo| {
         match codec::decode_message(&Bytes::copy_from_slice(record)) {
             Ok(None) => return ControlFlow::Continue(()),
-            Ok(Some(stored)) => batch.push((position, stored)),
+            Ok(Some(stored)) => batch.push((tidegate_engine::Position(position.into()), stored)),
             Err(source) => {
                 failed = Some(RecoverError::Record { position, source });
                 return ControlFlow::Break(());

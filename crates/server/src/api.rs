@@ -1,0 +1,200 @@
+//! The API listener's service: bytes to the protocol, commands to the shard, answers back.
+
+use crate::metrics::Metrics;
+use crate::shard::{Gone, Shard, system_time};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_engine::{AccountId, Command, MessageId, Region, Reply};
+use tidegate_log::Storage;
+use tidegate_protocol::{
+    Action, Call, Context, Decoded, Fault, Headers, ReceiptKey, Refusal, RequestIdText, UrlSettings, decode,
+    refuse,
+};
+
+/// What answering needs, shared by all connections.
+pub(crate) struct Api<S: Storage> {
+    pub(crate) shard: Shard<S>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) settings: ApiSettings,
+}
+
+/// How requests are read and answers made.
+pub(crate) struct ApiSettings {
+    pub(crate) receipt_key: ReceiptKey,
+    pub(crate) account: AccountId,
+    pub(crate) region: Region,
+    pub(crate) public_url: Option<String>,
+    pub(crate) trust_forwarded: bool,
+    /// Address for requests that name no host.
+    pub(crate) fallback_host: String,
+    pub(crate) body_bytes_max: usize,
+    pub(crate) body_timeout: Duration,
+}
+
+/// An answer, and what of it goes to logs and metrics.
+struct Answered {
+    action: Option<Action>,
+    response: tidegate_protocol::Response,
+}
+
+impl<S: Storage> Api<S> {
+    /// Answers one request. Never fails: what cannot be done is an answer, too.
+    pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if request.method() == Method::GET && request.uri().path() == "/health" {
+            return plain(StatusCode::OK, "ok\n");
+        }
+        let (parts, body) = request.into_parts();
+        let request_id = MessageId::from_random(rand::random()).encode();
+        let body = self.collect(body).await;
+        let start = Instant::now();
+        // The request's bytes are gone when this returns: a long poll must not hold them.
+        let Answered { action, response } = match self.decode(parts, body, request_id) {
+            Ok(Decoded::Call(command, call)) => self.call(command, call).await,
+            Ok(Decoded::Refused(refusal)) => self.refuse(refusal).await,
+            Err(response) => Answered { action: None, response },
+        };
+        let latency = start.elapsed();
+        self.metrics.answered(action, response.code, latency);
+        tracing::debug!(
+            action = action.map_or("unknown", Action::name),
+            status = response.status,
+            code = response.code,
+            latency_us = latency.as_micros() as u64,
+            request_id = std::str::from_utf8(&request_id).unwrap_or_default(),
+            "answered"
+        );
+        to_http(response)
+    }
+
+    async fn collect(&self, body: Incoming) -> Result<Bytes, Fault> {
+        let limit = self.settings.body_bytes_max;
+        let collected = Limited::new(body, limit).collect();
+        match tokio::time::timeout(self.settings.body_timeout, collected).await {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::RequestTooLong { limit }),
+            Ok(Err(_)) => {
+                Err(Fault::Malformed { reason: "The request body could not be read to its end".into() })
+            }
+            Err(_) => Err(Fault::Malformed { reason: "The request body did not arrive in time".into() }),
+        }
+    }
+
+    /// Decodes a request, or answers one whose body did not come.
+    fn decode(
+        &self,
+        parts: Parts,
+        body: Result<Bytes, Fault>,
+        request_id: RequestIdText,
+    ) -> Result<Decoded, tidegate_protocol::Response> {
+        let settings = &self.settings;
+        let request = tidegate_protocol::Request {
+            method: parts.method.as_str(),
+            path: parts.uri.path(),
+            query: parts.uri.query(),
+            headers: &HeaderLookup(&parts.headers),
+            body: body.as_deref().unwrap_or_default(),
+        };
+        if let Err(fault) = &body {
+            return Err(refuse(&request, request_id, fault));
+        }
+        let mut context = Context {
+            now: system_time(),
+            request_id,
+            receipt_key: settings.receipt_key,
+            account: settings.account,
+            region: &settings.region,
+            urls: UrlSettings {
+                public_url: settings.public_url.as_deref(),
+                trust_forwarded: settings.trust_forwarded,
+                scheme: "http",
+                fallback_host: &settings.fallback_host,
+            },
+            random: &mut rand::random,
+        };
+        Ok(decode(&request, &mut context))
+    }
+
+    async fn call(&self, command: Command, call: Call) -> Answered {
+        let action = Some(call.action);
+        let outcome = match self.shard.call(command).await {
+            Ok(outcome) => outcome,
+            Err(gone) => return Answered { action, response: call.refuse(&fault_of(gone)) },
+        };
+        let (outcome, messages) = match outcome {
+            Ok(Reply::Received(deliveries)) if !deliveries.is_empty() => match self.shard.read(deliveries) {
+                Ok((deliveries, messages)) => (Ok(Reply::Received(deliveries)), messages),
+                Err(error) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "a stored message cannot be read; run `tidegate check` on a copy of the data directory"
+                    );
+                    return Answered { action, response: call.refuse(&Fault::Internal) };
+                }
+            },
+            other => (other, Vec::new()),
+        };
+        Answered { action, response: call.encode(outcome, &messages) }
+    }
+
+    /// A refused request whose queue does not exist is refused for that.
+    async fn refuse(&self, refusal: Refusal) -> Answered {
+        let action = refusal.action;
+        let Some(queue) = refusal.queue.clone() else {
+            return Answered { action, response: refusal.encode(false) };
+        };
+        let response = match self.shard.call(Command::FindQueue { queue }).await {
+            Ok(outcome) => refusal.encode(outcome.is_ok()),
+            Err(gone) => refusal.refuse(&fault_of(gone)),
+        };
+        Answered { action, response }
+    }
+}
+
+fn fault_of(gone: Gone) -> Fault {
+    Fault::Unavailable {
+        reason: match gone {
+            Gone::Busy => "Too many requests wait.",
+            Gone::Stopped => "The server is going down.",
+        },
+    }
+}
+
+/// Request headers as the protocol looks them up.
+struct HeaderLookup<'a>(&'a HeaderMap);
+
+impl Headers for HeaderLookup<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.to_str().ok()
+    }
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
+
+fn to_http(response: tidegate_protocol::Response) -> Response<Full<Bytes>> {
+    let mut http = Response::new(Full::new(Bytes::from(response.body)));
+    *http.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = http.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(response.content_type));
+    if let Ok(id) = HeaderValue::from_bytes(&response.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if let Some(error) = response.error_header {
+        headers.insert(QUERY_ERROR, HeaderValue::from_static(error));
+    }
+    http
+}
+
+/// A short answer in plain text.
+pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut http = Response::new(Full::new(text.into()));
+    *http.status_mut() = status;
+    http.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    http
+}

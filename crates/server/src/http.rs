@@ -1,0 +1,96 @@
+//! Listening and serving HTTP/1.1, with a bound on everything a client can make the server hold.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use prometheus_client::metrics::gauge::Gauge;
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+/// Limits of one listener.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Connections at once; further ones wait in the system's backlog.
+    pub(crate) connections_max: usize,
+    /// Bytes of a request's head.
+    pub(crate) header_bytes_max: usize,
+    /// Headers of a request.
+    pub(crate) headers_max: usize,
+    /// Time for a request's head to arrive, counted from the connection's start or the last answer: it bounds
+    /// idle connections and slow senders alike.
+    pub(crate) idle_timeout: Duration,
+    /// Time for requests under way once the server stops.
+    pub(crate) shutdown_grace: Duration,
+}
+
+/// Serves connections until `stop` changes, then lets requests under way end within the grace period.
+pub(crate) async fn serve<F, R>(
+    listener: TcpListener,
+    limits: Limits,
+    open: Gauge,
+    mut stop: watch::Receiver<bool>,
+    answer: F,
+) where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(limits.connections_max));
+    let graceful = GracefulShutdown::new();
+    loop {
+        let place = places.clone().acquire_owned();
+        let accepted = tokio::select! {
+            accepted = async { (place.await, listener.accept().await) } => accepted,
+            _ = stop.changed() => break,
+        };
+        let (Ok(place), Ok((stream, _))) = accepted else {
+            // Out of file descriptors, most likely: wait for some to be closed instead of spinning.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let connection = graceful.watch(connect(stream, limits, answer.clone()));
+        let open = open.clone();
+        open.inc();
+        tokio::spawn(async move {
+            // A connection that ends badly is the client's affair.
+            let _ = connection.await;
+            open.dec();
+            drop(place);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(limits.shutdown_grace, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests were still under way when the grace period ended");
+    }
+}
+
+fn connect<F, R>(
+    stream: TcpStream,
+    limits: Limits,
+    answer: F,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    // Answers are small and complete: waiting to fill packets only delays them.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.idle_timeout)
+        .max_headers(limits.headers_max)
+        .max_buf_size(limits.header_bytes_max)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service)
+}

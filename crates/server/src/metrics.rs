@@ -1,0 +1,183 @@
+//! What the server counts and times, and its exposition in the Prometheus text format.
+
+use crate::shard::QueueReport;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::time::Duration;
+use tidegate_engine::QueueAddress;
+use tidegate_log::Space;
+use tidegate_protocol::Action;
+
+/// Queues that are listed one by one. Each takes about 500 bytes of every scrape.
+const QUEUES_LISTED_MAX: usize = 10_000;
+
+/// All metrics of a server.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<ActionLabel, Histogram>,
+    /// Connections to the API listener.
+    pub(crate) connections: Gauge,
+    /// Those of the log.
+    pub(crate) log: LogMetrics,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    action: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ActionLabel {
+    action: &'static str,
+}
+
+/// Metrics of a shard's log.
+#[derive(Clone)]
+pub(crate) struct LogMetrics {
+    appends: Histogram,
+    bytes: Counter,
+    disk_bytes: Gauge,
+}
+
+impl LogMetrics {
+    /// Counts one append with its fsync.
+    pub(crate) fn appended(&self, bytes: usize, duration: Duration) {
+        self.appends.observe(duration.as_secs_f64());
+        self.bytes.inc_by(bytes as u64);
+    }
+
+    pub(crate) fn set_disk_bytes(&self, bytes: u64) {
+        self.disk_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("tidegate");
+        let requests = Family::<RequestLabels, Counter>::default();
+        registry.register("requests", "Requests by action and error code", requests.clone());
+        let durations = Family::<ActionLabel, Histogram>::new_with_constructor(|| {
+            // 50 µs to 26 s: from an answer out of memory to a long poll.
+            Histogram::new(exponential_buckets(0.000_05, 2.0, 20))
+        });
+        registry.register_with_unit(
+            "request_duration",
+            "Time from a complete request to its answer, waits of long polls included",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        let connections = Gauge::default();
+        registry.register("connections", "Open connections to the API listener", connections.clone());
+        let log = LogMetrics {
+            appends: Histogram::new(exponential_buckets(0.000_01, 2.0, 20)),
+            bytes: Counter::default(),
+            disk_bytes: Gauge::default(),
+        };
+        let appends = log.appends.clone();
+        registry.register_with_unit(
+            "log_append",
+            "Time of one append to the log, its fsync included",
+            Unit::Seconds,
+            appends,
+        );
+        registry.register("log_appended_bytes", "Bytes appended to the log", log.bytes.clone());
+        registry.register("log_disk_bytes", "Bytes of all files of the log", log.disk_bytes.clone());
+        Metrics { registry, requests, durations, connections, log }
+    }
+
+    /// Counts one answered request; `code` is `None` for a success, `action` for a request without a known one.
+    pub(crate) fn answered(&self, action: Option<Action>, code: Option<&'static str>, duration: Duration) {
+        let action = action.map_or("unknown", Action::name);
+        self.requests.get_or_create(&RequestLabels { action, code: code.unwrap_or("ok") }).inc();
+        self.durations.get_or_create(&ActionLabel { action }).observe(duration.as_secs_f64());
+    }
+
+    /// Everything as text, with the queues of `report`.
+    pub(crate) fn expose(&self, report: &QueueReport) -> String {
+        let mut text = String::new();
+        let queues = queue_registry(report);
+        let encoded = encode_registry(&mut text, &self.registry)
+            .and_then(|()| encode_registry(&mut text, &queues))
+            .and_then(|()| encode_eof(&mut text));
+        encoded.expect("writing to a string does not fail");
+        text
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    account: String,
+    region: String,
+    queue: String,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[expect(non_camel_case_types, reason = "the variants are the label's values")]
+enum State {
+    visible,
+    in_flight,
+    delayed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    account: String,
+    region: String,
+    queue: String,
+}
+
+fn queue_registry(report: &QueueReport) -> Registry {
+    let mut registry = Registry::with_prefix("tidegate");
+    let messages = Family::<StateLabels, Gauge>::default();
+    let ages = Family::<QueueLabels, Gauge>::default();
+    for gauge in report.queues.iter().take(QUEUES_LISTED_MAX) {
+        let QueueAddress { account, region, name } = &gauge.address;
+        let labels =
+            QueueLabels { account: account.to_string(), region: region.to_string(), queue: name.to_string() };
+        let counts = [
+            (State::visible, gauge.counts.visible),
+            (State::in_flight, gauge.counts.in_flight),
+            (State::delayed, gauge.counts.delayed),
+        ];
+        for (state, count) in counts {
+            let QueueLabels { account, region, queue } = labels.clone();
+            messages.get_or_create(&StateLabels { account, region, queue, state }).set(count as i64);
+        }
+        ages.get_or_create(&labels).set(gauge.oldest_age.unwrap_or_default().as_secs() as i64);
+    }
+    registry.register("messages", "Messages by queue and state", messages);
+    let help = "Age of the oldest message that is not delayed; 0 for an empty queue";
+    registry.register_with_unit("oldest_message_age", help, Unit::Seconds, ages);
+    let single = |value: usize| {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(value as i64);
+        gauge
+    };
+    registry.register("queues", "Queues of the server", single(report.queues.len()));
+    let unlisted = report.queues.len().saturating_sub(QUEUES_LISTED_MAX);
+    registry.register("queues_unlisted", "Queues beyond those listed here", single(unlisted));
+    registry.register("waiting_receives", "Long polls that wait", single(report.parked));
+    let refused = usize::from(report.space != Space::Ample);
+    registry.register("storage_full", "1 while sends are refused for lack of room", single(refused));
+    if let Some(bytes) = resident_bytes() {
+        let help = "Memory of the process that is in RAM";
+        registry.register_with_unit("process_resident_memory", help, Unit::Bytes, single(bytes));
+    }
+    registry
+}
+
+/// Resident memory of this process; `None` where the system does not tell.
+fn resident_bytes() -> Option<usize> {
+    // "size resident shared …" in pages, which are 4 KiB on the systems that have this file by default.
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: usize = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

@@ -1,0 +1,229 @@
+//! Serving: recover, listen, say so, run until told to stop, stop in order.
+//!
+//! The stop has a sequence: listeners close; waiting receives are answered empty; requests under way end within
+//! the grace period; the shard writes what it has, and a last checkpoint; the process ends with 0.
+
+use crate::admin::Admin;
+use crate::api::{Api, ApiSettings};
+use crate::config::{Config, Durability};
+use crate::declared::{self, DeclarationError};
+use crate::http::{self, Limits};
+use crate::metrics::Metrics;
+use crate::shard::Shard;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+use tidegate_log::{DirStorage, LogConfig, LogError, MemoryStorage, SegmentedLog, Storage};
+use tidegate_protocol::ReceiptKey;
+use tidegate_store::{RecoverError, Recovered, recover};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// Why the server does not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum ServeError {
+    #[error("the data directory {dir} cannot be opened")]
+    Directory {
+        dir: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the data directory {dir} cannot be used")]
+    Log {
+        dir: String,
+        #[source]
+        source: LogError,
+    },
+    #[error("the data directory {dir} cannot be recovered; nothing in it was changed")]
+    Recover {
+        dir: String,
+        #[source]
+        source: RecoverError,
+    },
+    #[error("cannot listen on {address}; is another server running there? Choose another with --{flag}")]
+    Listen {
+        address: SocketAddr,
+        flag: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the server's threads cannot be started")]
+    Runtime(#[source] io::Error),
+    #[error(transparent)]
+    Declaration(#[from] DeclarationError),
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(crate) fn run(config: Config) -> Result<(), ServeError> {
+    match config.durability {
+        Durability::Memory => run_on(MemoryStorage::volatile(), config),
+        Durability::Fsync | Durability::Os => {
+            let dir = config.data_dir.display().to_string();
+            let storage =
+                DirStorage::open(&config.data_dir).map_err(|source| ServeError::Directory { dir, source })?;
+            run_on(storage, config)
+        }
+    }
+}
+
+fn run_on<S: Storage>(storage: S, config: Config) -> Result<(), ServeError> {
+    let recovered = bring_back(storage, &config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.worker_threads)
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
+    runtime.block_on(serve(recovered, config))
+}
+
+/// How far an append goes in each mode of the server.
+fn log_durability(durability: Durability) -> tidegate_log::Durability {
+    match durability {
+        Durability::Fsync => tidegate_log::Durability::Fsync,
+        Durability::Os | Durability::Memory => tidegate_log::Durability::Os,
+    }
+}
+
+fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, ServeError> {
+    let dir = || config.data_dir.display().to_string();
+    let log_config = LogConfig {
+        segment_bytes: config.segment_bytes,
+        durability: log_durability(config.durability),
+        max_bytes: config.disk_max,
+    };
+    let start = Instant::now();
+    let opened = SegmentedLog::open(storage, log_config, rand::random())
+        .map_err(|source| ServeError::Log { dir: dir(), source })?;
+    let mut engine = tidegate_engine::Config { in_flight_max: config.in_flight_max, ..Default::default() };
+    if !config.strict_cooldowns {
+        engine.cooldown = std::time::Duration::ZERO;
+    }
+    let recovered = recover(opened, engine).map_err(|source| ServeError::Recover { dir: dir(), source })?;
+    let report = &recovered.report;
+    tracing::info!(
+        data_dir = %config.data_dir.display(),
+        epoch = report.epoch,
+        queues = report.queues,
+        messages = report.messages,
+        records = report.records,
+        elapsed_ms = start.elapsed().as_millis() as u64,
+        "recovered"
+    );
+    if let Some(position) = recovered.log.torn_at {
+        tracing::info!(%position, "cut off an interrupted write; nothing in it had been acknowledged");
+    }
+    for name in &recovered.log.damaged_checkpoints {
+        tracing::warn!(name, "skipped a damaged checkpoint; the one before it was used");
+    }
+    Ok(recovered)
+}
+
+async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<(), ServeError> {
+    let receipt_key = ReceiptKey(recovered.identity);
+    let (api_listener, api_address) = listen(config.listen, "listen").await?;
+    let (admin_listener, admin_address) = listen(config.admin, "admin").await?;
+    let metrics = Arc::new(Metrics::new());
+    let (shard, threads) = Shard::start(recovered, log_durability(config.durability), &metrics.log);
+    declared::create(&shard, &config.queues).await?;
+
+    let endpoint = format!("http://{api_address}");
+    let limits = Limits {
+        connections_max: config.connections_max,
+        header_bytes_max: config.header_bytes_max,
+        headers_max: config.headers_max,
+        idle_timeout: config.idle_timeout,
+        shutdown_grace: config.shutdown_grace,
+    };
+    let api = Arc::new(Api {
+        shard: shard.clone(),
+        metrics: metrics.clone(),
+        settings: api_settings(&config, receipt_key, api_address),
+    });
+    let admin =
+        Arc::new(Admin { shard: shard.clone(), metrics: metrics.clone(), endpoint: endpoint.clone() });
+    let (stop, stopped) = watch::channel(false);
+    let serving = tokio::spawn(http::serve(
+        api_listener,
+        limits,
+        metrics.connections.clone(),
+        stopped.clone(),
+        move |request| api.clone().answer(request),
+    ));
+    let administering = tokio::spawn(http::serve(
+        admin_listener,
+        Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits },
+        Default::default(),
+        stopped,
+        move |request| admin.clone().answer(request),
+    ));
+    announce(&endpoint, admin_address, &config);
+
+    wait_for_signal().await;
+    tracing::info!("stopping");
+    let _ = stop.send(true);
+    shard.stop_waiting();
+    let _ = tokio::join!(serving, administering);
+    // Joins threads that may be writing: not for the runtime's own threads.
+    let _ = tokio::task::spawn_blocking(move || shard.stop(threads)).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Operators and scrapers are few.
+const ADMIN_CONNECTIONS_MAX: usize = 256;
+
+fn api_settings(config: &Config, receipt_key: ReceiptKey, address: SocketAddr) -> ApiSettings {
+    ApiSettings {
+        receipt_key,
+        account: config.account,
+        region: config.region.clone(),
+        public_url: config.public_url.as_ref().map(|url| url.as_str().to_owned()),
+        trust_forwarded: config.trust_forwarded,
+        fallback_host: address.to_string(),
+        body_bytes_max: config.body_bytes_max,
+        body_timeout: config.body_timeout,
+    }
+}
+
+async fn listen(address: SocketAddr, flag: &'static str) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |source| ServeError::Listen { address, flag, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+/// Tells a person, and programs that read the first lines, where the server is.
+fn announce(endpoint: &str, admin: SocketAddr, config: &Config) {
+    let data = match config.durability {
+        Durability::Memory => "in memory only; nothing survives the end of the process".to_owned(),
+        Durability::Os => {
+            format!("{} (mode os: survives the process, not the machine)", config.data_dir.display())
+        }
+        Durability::Fsync => config.data_dir.display().to_string(),
+    };
+    let banner = format!(
+        "Tidegate {version}\n  endpoint  {endpoint}\n  console   http://{admin}\n  data      {data}\n\n\
+         Try it:\n  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION={region}\n  \
+         aws --endpoint-url {endpoint} sqs create-queue --queue-name orders\n  \
+         aws --endpoint-url {endpoint} sqs send-message --queue-url {endpoint}/{account}/orders --message-body hello\n",
+        version = env!("CARGO_PKG_VERSION"),
+        region = config.region,
+        account = config.account,
+    );
+    use std::io::Write;
+    // A closed standard output is no reason not to serve.
+    let _ = io::stdout().write_all(banner.as_bytes()).and_then(|()| io::stdout().flush());
+}
+
+async fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).expect("a handler for SIGTERM can be set");
+    let mut interrupt = signal(SignalKind::interrupt()).expect("a handler for SIGINT can be set");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,174 @@
+//! The thread that keeps house: prepares segments, stores checkpoints, gives dead segments back, empties
+//! sparse ones. It sleeps unless the owner calls, or room is short.
+
+use super::owner::{Housekeeping, Input};
+use super::{Shard, spawn};
+use crate::metrics::LogMetrics;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tidegate_engine::Command;
+use tidegate_log::{Keeper, KeeperError, Position, Storage};
+use tidegate_store::{Segments, offer_messages};
+use tokio::sync::oneshot;
+
+/// Calls the keeper.
+#[derive(Clone, Default)]
+pub(crate) struct Signal(Arc<Call>);
+
+#[derive(Default)]
+struct Call {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    called: bool,
+    last: Option<Housekeeping>,
+}
+
+impl Signal {
+    /// There is something to do.
+    pub(crate) fn call(&self) {
+        self.lock().called = true;
+        self.0.changed.notify_one();
+    }
+
+    /// The shard ends; this is the last work.
+    pub(crate) fn end(&self, last: Housekeeping) {
+        self.lock().last = Some(last);
+        self.0.changed.notify_one();
+    }
+
+    /// Waits for a call, at most so long; `Some` is the last work.
+    fn wait(&self, patience: Option<Duration>) -> Option<Housekeeping> {
+        let idle = |state: &mut State| !state.called && state.last.is_none();
+        let state = self.lock();
+        let mut state = match patience {
+            None => self.0.changed.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = self.0.changed.wait_timeout_while(state, patience, idle);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.called = false;
+        state.last.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) fn start<S: Storage>(
+    keeper: Keeper<S>,
+    shard: Shard<S>,
+    metrics: LogMetrics,
+) -> (Signal, JoinHandle<()>) {
+    let signal = Signal::default();
+    let calls = signal.clone();
+    let house = House { keeper, shard, metrics, checkpoint: Position::default() };
+    (signal, spawn("keeper", move || house.run(&calls)))
+}
+
+/// How soon to look again while room is short or something failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+struct House<S: Storage> {
+    keeper: Keeper<S>,
+    shard: Shard<S>,
+    metrics: LogMetrics,
+    /// The newest checkpoint written by this process.
+    checkpoint: Position,
+}
+
+impl<S: Storage> House<S> {
+    fn run(mut self, signal: &Signal) {
+        let mut patience = None;
+        loop {
+            if let Some(last) = signal.wait(patience) {
+                if let Err(error) = self.store(last.checkpoint) {
+                    report(&error);
+                }
+                return;
+            }
+            patience = match self.keep() {
+                Ok(true) => None,
+                Ok(false) => Some(RETRY),
+                Err(error) => {
+                    report(&error);
+                    Some(RETRY)
+                }
+            };
+        }
+    }
+
+    /// Does what there is to do; whether there is room for what comes next.
+    fn keep(&mut self) -> Result<bool, KeeperError> {
+        let room = self.keeper.prepare_spare()?;
+        // Short of room, a checkpoint lets the segments before it go.
+        let Some(found) = self.ask(!room) else { return Ok(true) };
+        self.store(found.checkpoint)?;
+        self.reclaim(&found.segments)?;
+        let room = self.keeper.prepare_spare()?;
+        self.metrics.set_disk_bytes(self.keeper.bytes_on_disk()?);
+        Ok(room)
+    }
+
+    fn ask(&self, checkpoint: bool) -> Option<Housekeeping> {
+        let (answer, receiver) = oneshot::channel();
+        self.shard.push(Input::Housekeeping { checkpoint, answer }).ok()?;
+        receiver.blocking_recv().ok()
+    }
+
+    fn store(&mut self, checkpoint: Option<tidegate_store::Checkpoint>) -> Result<(), KeeperError> {
+        let Some(checkpoint) = checkpoint else { return Ok(()) };
+        let payload = checkpoint.encode();
+        self.keeper.write_checkpoint(checkpoint.position, &payload)?;
+        self.checkpoint = checkpoint.position;
+        tracing::debug!(position = %checkpoint.position, bytes = payload.len(), "stored a checkpoint");
+        Ok(())
+    }
+
+    /// Gives dead segments back and empties the sparsest.
+    fn reclaim(&mut self, segments: &Segments) -> Result<(), KeeperError> {
+        let sealed = self.keeper.sealed_segments();
+        let present = sealed.iter().map(|segment| (segment.number, u64::from(segment.end_bytes)));
+        let plan = segments.plan(present, self.keeper.oldest_checkpoint());
+        for number in &plan.dead {
+            self.keeper.retire(*number)?;
+        }
+        if !plan.dead.is_empty() {
+            tracing::debug!(segments = plan.dead.len(), "gave dead segments back");
+            let _ = self.shard.push(Input::SegmentsRetired(plan.dead));
+        }
+        if let Some(sparse) = plan.sparse {
+            self.empty(sparse);
+        }
+        Ok(())
+    }
+
+    /// Has the messages that live in a sparse segment stored anew; it is dead afterwards.
+    fn empty(&self, segment: u32) {
+        let offered = offer_messages(&self.shard.reader, segment, |messages| {
+            match self.shard.call_blocking(Command::Relocate { messages }) {
+                Ok(Ok(_)) => ControlFlow::Continue(()),
+                Ok(Err(_)) | Err(_) => ControlFlow::Break(()),
+            }
+        });
+        match offered {
+            Ok(()) => tracing::debug!(segment, "emptied a sparse segment"),
+            Err(error) => tracing::error!(
+                segment,
+                error = &error as &dyn std::error::Error,
+                "a segment cannot be read; run `tidegate check` on a copy of the data directory"
+            ),
+        }
+    }
+}
+
+fn report(error: &KeeperError) {
+    tracing::warn!(error = error as &dyn std::error::Error, "housekeeping failed and is tried again");
+}

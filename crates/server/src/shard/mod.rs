@@ -1,0 +1,177 @@
+//! A shard on its threads: one owns the engine, one writes the log, one keeps house.
+//!
+//! ```text
+//!   tasks ── commands ──▶ inbox ──▶ owner (engine) ── frames, replies ──▶ writer (log, fsync)
+//!     ▲                              │  ▲                                    │
+//!     │                    housekeeping │ relocations                        │
+//!     │                              ▼  │                                    │
+//!     │                             keeper                                   │
+//!     └────────────────────────── answers, once durable ─────────────────────┘
+//! ```
+
+mod answer;
+mod clock;
+mod inbox;
+mod keeper;
+mod owner;
+mod writer;
+
+pub(crate) use answer::{Answer, Gone};
+pub(crate) use clock::system_time;
+pub(crate) use owner::QueueReport;
+
+use crate::metrics::LogMetrics;
+use answer::{Callback, Caller};
+use inbox::{Inbox, Refused};
+use owner::{Input, Owner};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use tidegate_engine::{Command, Delivery, RequestId, StoredMessage};
+use tidegate_log::{Durability, ReadError, Reader, Storage};
+use tidegate_store::Recovered;
+use tidegate_store::codec::{self, DecodeError};
+use tokio::sync::oneshot;
+
+/// A running shard. Clones share it.
+pub(crate) struct Shard<S: Storage> {
+    inbox: Arc<Inbox<Input>>,
+    reader: Reader<S>,
+    next_request: Arc<AtomicU64>,
+}
+
+impl<S: Storage> Clone for Shard<S> {
+    fn clone(&self) -> Self {
+        let Self { inbox, reader, next_request } = self;
+        Shard { inbox: inbox.clone(), reader: reader.clone(), next_request: next_request.clone() }
+    }
+}
+
+/// The threads of a shard; joined at the end.
+pub(crate) struct Threads {
+    owner: JoinHandle<()>,
+    writer: JoinHandle<()>,
+    keeper: JoinHandle<()>,
+}
+
+/// Why a received message cannot be handed out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MessageUnreadable {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("the record at {0:?} holds no message")]
+    Other(tidegate_engine::Position),
+}
+
+impl<S: Storage> Shard<S> {
+    /// Starts the threads of a recovered shard.
+    pub(crate) fn start(
+        recovered: Recovered<S>,
+        durability: Durability,
+        metrics: &LogMetrics,
+    ) -> (Self, Threads) {
+        let inbox = Arc::new(Inbox::new());
+        let (commits, writer) = writer::start(recovered.appender, durability, metrics.clone(), inbox.clone());
+        let shard = Shard {
+            inbox: inbox.clone(),
+            reader: recovered.reader.clone(),
+            next_request: Arc::new(AtomicU64::new(0)),
+        };
+        let (signal, keeper) = keeper::start(recovered.keeper, shard.clone(), metrics.clone());
+        let owner = Owner::new(recovered.shard, commits, signal);
+        let owner = spawn("owner", move || owner.run(&inbox));
+        (shard, Threads { owner, writer, keeper })
+    }
+
+    /// Puts a command to the engine and waits for its answer, which may take as long as a long poll.
+    ///
+    /// Dropped before the answer came, it takes the command back as far as that is possible: a receive stops
+    /// waiting, and messages on their way to it become visible again.
+    pub(crate) async fn call(&self, command: Command) -> Result<Answer, Gone> {
+        let (caller, callback) = self.caller();
+        self.push(Input::Command { request: caller.request(), command: Box::new(command), callback })?;
+        caller.answer().await
+    }
+
+    /// The same from a thread that may block.
+    pub(crate) fn call_blocking(&self, command: Command) -> Result<Answer, Gone> {
+        let (caller, callback) = self.caller();
+        self.push(Input::Command { request: caller.request(), command: Box::new(command), callback })?;
+        caller.answer_blocking()
+    }
+
+    fn caller(&self) -> (Caller, Callback) {
+        let request = RequestId(self.next_request.fetch_add(1, Ordering::Relaxed));
+        answer::pair(request, self.inbox.clone())
+    }
+
+    /// Reads the messages of a receive. Those whose record is gone are left out: they were deleted or moved
+    /// since, and one that moved comes back when its visibility timeout ends.
+    pub(crate) fn read(
+        &self,
+        deliveries: Vec<Delivery>,
+    ) -> Result<(Vec<Delivery>, Vec<StoredMessage>), MessageUnreadable> {
+        let mut found = Vec::with_capacity(deliveries.len());
+        let mut messages = Vec::with_capacity(deliveries.len());
+        for delivery in deliveries {
+            match self.reader.read(delivery.position.0.into()) {
+                Ok(record) => {
+                    let message = codec::decode_message(&record)?;
+                    messages.push(message.ok_or(MessageUnreadable::Other(delivery.position))?);
+                    found.push(delivery);
+                }
+                Err(ReadError::Missing { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((found, messages))
+    }
+
+    /// Counts and ages of all queues, and what the shard is busy with.
+    pub(crate) async fn report(&self) -> Result<QueueReport, Gone> {
+        self.ask(Input::Report).await
+    }
+
+    /// Answers every waiting receive with nothing, now and from now on.
+    pub(crate) fn stop_waiting(&self) {
+        let _ = self.push(Input::StopWaiting);
+    }
+
+    /// Ends the shard once everything put in before is done, and joins its threads.
+    pub(crate) fn stop(&self, threads: Threads) {
+        let _ = self.push(Input::Stop);
+        self.inbox.close();
+        for thread in [threads.owner, threads.keeper, threads.writer] {
+            if thread.join().is_err() {
+                tracing::error!("a shard thread ended with a panic");
+            }
+        }
+    }
+
+    async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> Input) -> Result<T, Gone> {
+        let (sender, receiver) = oneshot::channel();
+        self.push(input(sender))?;
+        receiver.await.map_err(|_| Gone::Stopped)
+    }
+
+    fn push(&self, input: Input) -> Result<(), Gone> {
+        self.inbox.push(input).map_err(|refused| match refused {
+            Refused::Full => Gone::Busy,
+            Refused::Closed => Gone::Stopped,
+        })
+    }
+}
+
+/// Starts a named thread. If it panics the process ends: half a shard must not go on answering.
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let run = move || {
+        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+            tracing::error!("a shard thread panicked; ending the process, restart it to recover");
+            drop(panic);
+            std::process::abort();
+        }
+    };
+    std::thread::Builder::new().name(name.into()).spawn(run).expect("the system can start a thread")
+}

@@ -1,0 +1,196 @@
+//! The thread that owns the engine: takes what waits, handles it, hands on one commit, sleeps.
+
+use super::answer::Callback;
+use super::clock::Clock;
+use super::inbox::Inbox;
+use super::keeper::Signal;
+use super::writer::{Commits, Release};
+use std::collections::HashMap;
+use std::time::Duration;
+use tidegate_engine::{Command, QueueGauge, Receipt, RequestId};
+use tidegate_log::{Space, Storage};
+use tidegate_store::{Checkpoint, Segments, Shard};
+use tokio::sync::oneshot;
+
+/// Something put to the owner.
+pub(crate) enum Input {
+    /// A command of a client.
+    Command { request: RequestId, command: Box<Command>, callback: Callback },
+    /// The caller of a request went away.
+    Cancel(RequestId),
+    /// Messages that were received by a caller who went away.
+    GiveBack(Vec<Receipt>),
+    /// A question about all queues.
+    Report(oneshot::Sender<QueueReport>),
+    /// A question about the log's segments; with a checkpoint, if one is due or wanted, once it is durable.
+    Housekeeping { checkpoint: bool, answer: oneshot::Sender<Housekeeping> },
+    /// Segments whose files were given back.
+    SegmentsRetired(Vec<u32>),
+    /// From now on receives do not wait.
+    StopWaiting,
+    /// The last input.
+    Stop,
+}
+
+/// What operators watch of a shard.
+pub(crate) struct QueueReport {
+    pub(crate) queues: Vec<QueueGauge>,
+    pub(crate) parked: usize,
+    pub(crate) space: Space,
+}
+
+/// What the keeper works by.
+pub(crate) struct Housekeeping {
+    pub(crate) segments: Segments,
+    pub(crate) checkpoint: Option<Checkpoint>,
+}
+
+/// Frame bytes after which a turn hands on what it has, so that the fsync of one part overlaps the handling of
+/// the next: the best size of one write by measurement is 64–512 KiB.
+const COMMIT_BYTES: usize = 256 << 10;
+/// The id of requests that nobody waits for.
+const NOBODY: RequestId = RequestId(u64::MAX);
+
+pub(crate) struct Owner<S: Storage> {
+    shard: Shard<S>,
+    commits: Commits<S>,
+    signal: Signal,
+    clock: Clock,
+    callers: HashMap<RequestId, Callback>,
+    active_segment: u32,
+    waiting_allowed: bool,
+    stopping: bool,
+}
+
+impl<S: Storage> Owner<S> {
+    pub(crate) fn new(shard: Shard<S>, commits: Commits<S>, signal: Signal) -> Self {
+        Owner {
+            clock: Clock::start(shard.at()),
+            // Not a segment's number, so that the keeper is called for the first one too.
+            active_segment: 0,
+            shard,
+            commits,
+            signal,
+            callers: HashMap::new(),
+            waiting_allowed: true,
+            stopping: false,
+        }
+    }
+
+    pub(crate) fn run(mut self, inbox: &Inbox<Input>) {
+        let mut inputs = Vec::new();
+        while !self.stopping {
+            self.call_keeper();
+            let now = self.clock.now();
+            let patience = self.shard.poll_timeout().map(|at| at.since(now));
+            // With a full log, what falls due waits; looking again now and then is enough.
+            let stalled = self.shard.space() == Space::Full;
+            let patience = if stalled { Some(Duration::from_millis(100)) } else { patience };
+            inbox.drain(&mut inputs, patience);
+            for input in inputs.drain(..) {
+                self.take(input);
+                if self.shard.pending_bytes() >= COMMIT_BYTES {
+                    self.commit();
+                }
+            }
+            let now = self.clock.now();
+            if self.shard.poll_timeout().is_some_and(|at| at <= now) {
+                self.shard.handle_timeout(now);
+            }
+            self.commit();
+        }
+        self.end();
+        // What came after the end is dropped, so that nobody waits for its answer.
+        inbox.close();
+        inputs.clear();
+        inbox.drain(&mut inputs, Some(Duration::ZERO));
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Command { request, command, callback } => {
+                self.callers.insert(request, callback);
+                self.handle(request, without_wait(*command, self.waiting_allowed));
+            }
+            Input::Cancel(request) => {
+                self.shard.cancel(request);
+                self.callers.remove(&request);
+            }
+            Input::GiveBack(receipts) => self.handle(NOBODY, Command::ReturnUndelivered { receipts }),
+            Input::Report(answer) => {
+                let now = self.clock.now();
+                let report = QueueReport {
+                    queues: self.shard.gauges(now),
+                    parked: self.shard.parked_count(),
+                    space: self.shard.space(),
+                };
+                let _ = answer.send(report);
+            }
+            Input::Housekeeping { checkpoint, answer } => self.housekeeping(checkpoint, answer),
+            Input::SegmentsRetired(numbers) => {
+                numbers.into_iter().for_each(|number| self.shard.forget_segment(number));
+            }
+            Input::StopWaiting => {
+                self.waiting_allowed = false;
+                self.shard.release_waiting();
+            }
+            Input::Stop => self.stopping = true,
+        }
+    }
+
+    fn handle(&mut self, request: RequestId, command: Command) {
+        let now = self.clock.now();
+        self.shard.handle(now, request, command);
+    }
+
+    fn housekeeping(&mut self, wanted: bool, answer: oneshot::Sender<Housekeeping>) {
+        self.commit();
+        let useful = self.shard.checkpoint_due() || (wanted && self.shard.checkpoint_useful());
+        let housekeeping = Housekeeping {
+            segments: self.shard.segments().clone(),
+            checkpoint: useful.then(|| self.shard.checkpoint()),
+        };
+        // Through the writer, so that the keeper gets a checkpoint only of what is durable.
+        self.commits.push(None, vec![Release::Housekeeping(answer, Box::new(housekeeping))]);
+    }
+
+    fn commit(&mut self) {
+        let Some(commit) = self.shard.take_commit() else { return };
+        let mut releases = Vec::with_capacity(commit.replies.len());
+        for (request, outcome) in commit.replies {
+            if let Some(callback) = self.callers.remove(&request) {
+                releases.push(Release::Answer(callback, outcome));
+            }
+        }
+        self.commits.push(commit.frame, releases);
+    }
+
+    /// Calls the keeper when a segment was begun or a checkpoint is due.
+    fn call_keeper(&mut self) {
+        let active = self.shard.active_segment();
+        if active != self.active_segment || self.shard.checkpoint_due() {
+            self.active_segment = active;
+            self.signal.call();
+        }
+    }
+
+    fn end(mut self) {
+        self.shard.release_waiting();
+        self.commit();
+        let segments = self.shard.segments().clone();
+        let checkpoint = self.shard.checkpoint_useful().then(|| self.shard.checkpoint());
+        let last = Housekeeping { segments, checkpoint };
+        self.commits.push(None, vec![Release::Last(self.signal.clone(), Box::new(last))]);
+        self.commits.close();
+    }
+}
+
+/// The same command; a receive without its wait unless waiting is allowed.
+fn without_wait(mut command: Command, waiting_allowed: bool) -> Command {
+    if let Command::Receive(receive) = &mut command
+        && !waiting_allowed
+    {
+        receive.wait = Some(Duration::ZERO);
+    }
+    command
+}
