@@ -141,7 +141,10 @@ impl Journal for Log {
     }
 
     fn reply(&mut self, request: RequestId, reply: Result<Reply, Error>) {
-        assert!(self.open.remove(&request), "{request:?} is answered although it is not under way: {reply:?}");
+        assert!(
+            self.open.remove(&request),
+            "{request:?} is answered although it is not under way: {reply:?}"
+        );
         self.replies.insert(request, reply);
     }
 }
@@ -339,11 +342,7 @@ impl TestEngine {
         self.try_set(queue, &[attribute]).expect("sets the attribute");
     }
 
-    pub(crate) fn try_set(
-        &mut self,
-        queue: impl Named,
-        attributes: &[AttributeChange],
-    ) -> Result<(), Error> {
+    pub(crate) fn try_set(&mut self, queue: impl Named, attributes: &[AttributeChange]) -> Result<(), Error> {
         let attributes = attributes.to_vec();
         self.done(Command::SetQueueAttributes { queue: queue.address(), attributes })
     }
@@ -454,7 +453,8 @@ impl TestEngine {
     /// What the deliveries' records say.
     pub(crate) fn read(&self, deliveries: &[Delivery]) -> Vec<Got> {
         let read = |delivery: &Delivery| {
-            let stored = self.log.record(delivery.position).stored().expect("a delivery names a message record");
+            let stored =
+                self.log.record(delivery.position).stored().expect("a delivery names a message record");
             assert_eq!((stored.queue, stored.seq), (delivery.receipt.queue, delivery.receipt.seq));
             Got {
                 body: String::from_utf8(stored.message.body.to_vec()).expect("UTF-8"),
@@ -635,11 +635,15 @@ impl TestEngine {
             let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(&messages.returned);
             let untouched = messages.backlog.iter().map(tidegate_engine::Chunk::first);
             let delayed = messages.delayed.iter().map(|(stored, _)| *stored);
-            let expiry = touched.map(|t| t.stored).chain(untouched).chain(delayed).map(|s| s.sent_at + retention);
+            let expiry =
+                touched.map(|t| t.stored).chain(untouched).chain(delayed).map(|s| s.sent_at + retention);
             let hidden = messages.in_flight.iter().map(|(_, at)| *at);
             let due = hidden.chain(messages.delayed.iter().map(|(_, at)| *at)).chain(expiry).min();
             if let Some(due) = due {
-                assert!(next.is_some_and(|next| next <= due), "due at {due}, but the timer is set for {next:?}");
+                assert!(
+                    next.is_some_and(|next| next <= due),
+                    "due at {due}, but the timer is set for {next:?}"
+                );
             }
         }
     }
