@@ -2,6 +2,7 @@
 
 mod backlog;
 mod chunk;
+mod delayed;
 mod in_flight;
 mod standard;
 mod waiting;

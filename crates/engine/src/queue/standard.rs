@@ -5,6 +5,7 @@
 use super::Touched;
 use super::backlog::Backlog;
 use super::chunk::{Chunk, Stored};
+use super::delayed::Delayed;
 use super::in_flight::{Hidden, InFlight};
 use crate::{Counts, MessageSeq, Position, Timestamp};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub(crate) struct Standard {
     /// Visible, but not at the end of the backlog's order: back after a timeout, or late after a delay.
     returned: BTreeMap<MessageSeq, Touched>,
     in_flight: InFlight,
-    delayed: BTreeMap<(Timestamp, MessageSeq), Stored>,
+    delayed: Delayed,
 }
 
 impl Standard {
@@ -56,7 +57,7 @@ impl Standard {
 
     /// Stores a message that becomes visible later.
     pub(crate) fn add_delayed(&mut self, stored: Stored, visible_at: Timestamp) {
-        self.delayed.insert((visible_at, stored.seq), stored);
+        self.delayed.insert(stored, visible_at);
     }
 
     /// The visible messages in the order of their numbers, at most `max`.
@@ -121,8 +122,7 @@ impl Standard {
     ///
     /// Passing through instants between has the same result, so replay need not meet the same ones.
     pub(crate) fn advance(&mut self, now: Timestamp, retention: Duration, released: &mut Vec<Released>) {
-        while let Some(entry) = self.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
-            let stored = entry.remove();
+        while let Some(stored) = self.delayed.pop_due(now) {
             self.add(stored);
         }
         while let Some(touched) = self.in_flight.pop_due(now) {
@@ -144,13 +144,19 @@ impl Standard {
             self.in_flight.remove(oldest.seq);
             released.push(Released::Record(oldest.position));
         }
+        // A delay may last longer than the shortest retention period.
+        while let Some(oldest) = self.delayed.oldest().filter(over) {
+            self.delayed.remove(oldest.seq);
+            released.push(Released::Record(oldest.position));
+        }
     }
 
     /// When a delay, a visibility timeout or the oldest message's retention ends next.
     pub(crate) fn next_due(&self, retention: Duration) -> Option<Timestamp> {
-        let delay = self.delayed.first_key_value().map(|((at, _), _)| *at);
+        let delay = self.delayed.next_end();
         let visibility = self.in_flight.next_deadline();
-        let expiry = self.oldest_sent_at().map(|at| at + retention);
+        let delayed = self.delayed.oldest().map(|stored| stored.sent_at);
+        let expiry = self.oldest_sent_at().into_iter().chain(delayed).min().map(|at| at + retention);
         delay.into_iter().chain(visibility).chain(expiry).min()
     }
 
@@ -183,7 +189,7 @@ impl Standard {
         let all = std::mem::take(self);
         let in_flight = all.in_flight.iter().map(|hidden| &hidden.touched);
         let touched = in_flight.chain(all.returned.values()).map(|touched| touched.stored.position);
-        let delayed = all.delayed.values().map(|stored| stored.position);
+        let delayed = all.delayed.iter().map(|(stored, _)| stored.position);
         released.extend(touched.chain(delayed).map(Released::Record));
         released.extend(all.backlog.to_chunks().into_iter().map(Released::Chunk));
     }
@@ -193,7 +199,7 @@ impl Standard {
             backlog: self.backlog.to_chunks(),
             returned: self.returned.values().copied().collect(),
             in_flight: self.in_flight.iter().map(|hidden| (hidden.touched, hidden.visible_at)).collect(),
-            delayed: self.delayed.iter().map(|((at, _), stored)| (*stored, *at)).collect(),
+            delayed: self.delayed.iter().collect(),
         }
     }
 

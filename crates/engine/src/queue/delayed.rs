@@ -1,0 +1,51 @@
+//! Messages whose delay has not ended yet.
+
+use super::chunk::Stored;
+use crate::{MessageSeq, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Invariant: `ends` holds exactly the end of every entry's delay.
+#[derive(Debug, Default)]
+pub(crate) struct Delayed {
+    entries: BTreeMap<MessageSeq, (Stored, Timestamp)>,
+    ends: BTreeSet<(Timestamp, MessageSeq)>,
+}
+
+impl Delayed {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn insert(&mut self, stored: Stored, visible_at: Timestamp) {
+        self.ends.insert((visible_at, stored.seq));
+        let former = self.entries.insert(stored.seq, (stored, visible_at));
+        assert!(former.is_none(), "a message is delayed once");
+    }
+
+    /// The message with the lowest number, which is the oldest.
+    pub(crate) fn oldest(&self) -> Option<Stored> {
+        self.entries.values().next().map(|(stored, _)| *stored)
+    }
+
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        self.ends.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn remove(&mut self, seq: MessageSeq) -> Option<Stored> {
+        let (stored, visible_at) = self.entries.remove(&seq)?;
+        let listed = self.ends.remove(&(visible_at, seq));
+        assert!(listed, "every delayed message has its end listed");
+        Some(stored)
+    }
+
+    /// Takes the message whose delay ended first, if one's did.
+    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Stored> {
+        let (_, seq) = *self.ends.first().filter(|(at, _)| *at <= now)?;
+        self.remove(seq)
+    }
+
+    /// Messages and the ends of their delays, oldest message first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Stored, Timestamp)> {
+        self.entries.values().copied()
+    }
+}
