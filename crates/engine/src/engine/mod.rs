@@ -7,7 +7,7 @@ mod messages;
 use crate::queue::{Place, Queue, Released};
 use crate::timer::Timers;
 use crate::{
-    Command, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp, limits,
+    Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp, limits,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -71,6 +71,11 @@ impl Engine {
         command: Command,
         journal: &mut impl Journal,
     ) {
+        // What was due by now comes first: a late receive does not overtake one that waits, and a wait that is
+        // over gets nothing that comes after it. A command that only reads must not make others write.
+        if command.demand() != Demand::Reads {
+            self.handle_timeout(now, journal);
+        }
         let result = match command {
             Command::Send { queue, entries } => self.send(now, request, &queue, entries, journal),
             Command::Receive(receive) => self.receive(now, request, &receive, journal),
