@@ -92,8 +92,11 @@ impl Engine {
     /// Starts the timers of all queues, after a restore or replay.
     pub fn arm_timers(&mut self) {
         for queue in self.queues.values_mut() {
-            queue.armed_at = queue.next_due();
-            if let Some(due) = queue.armed_at {
+            let due = queue.next_due();
+            if let Some(armed) = std::mem::replace(&mut queue.armed_at, due) {
+                self.timers.disarm_queue(armed, queue.id);
+            }
+            if let Some(due) = due {
                 self.timers.arm_queue(due, queue.id);
             }
         }

@@ -131,6 +131,9 @@ impl Engine {
             self.timers.disarm_parked(parked.deadline, parked.request);
             journal.reply(parked.request, Err(Error::QueueMissing));
         }
+        if let Some(armed) = self.queue(id).armed_at.take() {
+            self.timers.disarm_queue(armed, id);
+        }
         self.commit(now, &Event::QueueDeleted { queue: id }, journal);
         Ok(())
     }

@@ -7,7 +7,8 @@ mod messages;
 use crate::queue::{Place, Queue, Released};
 use crate::timer::Timers;
 use crate::{
-    Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp, limits,
+    Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp,
+    limits,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -115,10 +116,8 @@ impl Engine {
     /// Lets time pass: ends delays, visibility timeouts, retention periods and waits.
     pub fn handle_timeout(&mut self, now: Timestamp, journal: &mut impl Journal) {
         while let Some((at, id)) = self.timers.due_queue(now) {
-            let Some(queue) = self.queues.get_mut(&id).filter(|queue| queue.armed_at == Some(at)) else {
-                continue; // Deleted meanwhile, or an earlier deadline was armed after this one.
-            };
-            queue.armed_at = None;
+            let armed_at = self.queue(id).armed_at.take();
+            assert_eq!(armed_at, Some(at), "the table holds what the queue remembers");
             self.settle(now, id, journal);
         }
         while let Some(request) = self.timers.due_parked(now) {
@@ -195,7 +194,9 @@ impl Engine {
         if let Some(due) = queue.next_due()
             && queue.armed_at.is_none_or(|armed| due < armed)
         {
-            queue.armed_at = Some(due);
+            if let Some(armed) = queue.armed_at.replace(due) {
+                self.timers.disarm_queue(armed, id);
+            }
             self.timers.arm_queue(due, id);
         }
     }
