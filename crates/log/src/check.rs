@@ -96,11 +96,15 @@ pub fn check(storage: &impl Storage) -> Result<CheckReport, LogError> {
         Err(error) => return Err(error),
     };
     report.epoch = superblock.epoch;
+    if !superblock.is_whole {
+        report
+            .note("One of the two slots of the superblock is damaged; the next start writes it anew.".into());
+    }
     let key = Key::new(&superblock.identity);
     let inventory = Inventory::take(storage)?;
     check_checkpoints(storage, &inventory, key, &mut report)?;
-    check_segments(storage, &inventory, key, superblock.epoch, &mut report)?;
-    check_whole(storage, &inventory, key, superblock.epoch, &mut report)?;
+    check_segments(storage, &inventory, key, superblock.epoch_max(), &mut report)?;
+    check_whole(storage, &inventory, key, superblock.epoch_max(), &mut report)?;
     Ok(report)
 }
 

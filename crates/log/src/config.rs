@@ -58,6 +58,12 @@ impl LogConfig {
         u64::from(self.segment_bytes) + u64::from(self.headroom_bytes())
     }
 
+    /// When less than this is left of a segment file, it counts as full: room for the last frame, which is built while
+    /// there still seems to be some.
+    pub(crate) fn last_room_bytes(&self) -> u64 {
+        u64::from(self.headroom_bytes() / 4)
+    }
+
     /// Bytes of the reserve file that is given up so that a checkpoint can be written on a full disk.
     pub(crate) fn reserve_bytes(&self) -> u64 {
         u64::from(self.segment_bytes / 64)

@@ -19,7 +19,7 @@ pub enum Space {
     /// There is no next segment and no room for one, or the active segment has reached its full length before the
     /// next was ready. Refuse what stores more; go on with what leads out of it, deletes above all.
     Low,
-    /// Even the headroom of the active segment is used up. Refuse everything until [`Ample`](Self::Ample) or
+    /// The headroom of the active segment is all but used up, too. Refuse everything until [`Ample`](Self::Ample) or
     /// [`Low`](Self::Low) returns, which takes a [`Keeper`](crate::Keeper) that finds room.
     Full,
 }
@@ -186,26 +186,32 @@ impl<S: Storage> Framer<S> {
         self.next_sequence
     }
 
-    /// How much room there is. Ask before building a frame: the answer does not count the one being built.
+    /// How much room there is, the frame being built counted.
     #[must_use]
     pub fn space(&self) -> Space {
         let LogConfig { segment_bytes, .. } = self.shared.config;
         let spare = &self.shared.spare;
         if spare.is_ready() {
             Space::Ample
-        } else if self.start.offset() >= segment_bytes + self.shared.config.headroom_bytes() {
+        } else if self.room_bytes() < self.shared.config.last_room_bytes() {
             Space::Full
-        } else if spare.has_no_room() || self.start.offset() >= segment_bytes {
+        } else if spare.has_no_room() || self.used_bytes() >= u64::from(segment_bytes) {
             Space::Low
         } else {
             Space::Ample
         }
     }
 
-    /// Bytes left of what is allocated for the active segment. While the answer of [`space`](Self::space) is not
-    /// [`Space::Ample`], keep frames within it: they then cannot meet a full disk.
+    /// Bytes left of what is allocated for the active segment. While [`space`](Self::space) is not [`Space::Ample`],
+    /// keep frames within it, so that they cannot meet a full disk. Before [`Space::Full`] it is never less than a
+    /// quarter of the headroom, which is 2 MiB by default.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {
-        self.shared.config.file_bytes().saturating_sub(u64::from(self.start.offset()))
+        self.shared.config.file_bytes().saturating_sub(self.used_bytes())
+    }
+
+    /// Length of the active segment once the frame being built is written.
+    fn used_bytes(&self) -> u64 {
+        u64::from(self.start.offset()) + self.bytes.len() as u64
     }
 }

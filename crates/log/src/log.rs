@@ -25,7 +25,7 @@ pub enum SegmentedLog {}
 pub struct Opened<S: Storage> {
     /// Random bytes that were drawn when the log was created. Never changes.
     pub identity: [u8; 16],
-    /// Number of this ownership: one more than that of the last opening, 1 for the first.
+    /// Number of this ownership: 1 for the first, and larger than that of every earlier opening.
     pub epoch: u64,
     /// The newest valid checkpoint.
     pub checkpoint: Option<Checkpoint>,
@@ -71,10 +71,10 @@ impl SegmentedLog {
     ) -> Result<Opened<S>, LogError> {
         config.validate()?;
         let lock = lock(&storage)?;
-        let Superblock { identity, epoch } = take_over(&storage, &config, fresh_identity)?;
+        let Superblock { identity, epoch, .. } = take_over(&storage, &config, fresh_identity)?;
         let key = Key::new(&identity);
         let inventory = Inventory::take(&storage)?;
-        let survey = survey(&storage, &inventory, key, epoch)?;
+        let survey = survey(&storage, &inventory, key, epoch - 1)?;
         settle(&storage, &inventory, &survey, key)?;
 
         let Survey {
@@ -137,12 +137,12 @@ pub(crate) fn lock<S: Storage>(storage: &S) -> Result<S::Lock, LogError> {
 /// Raises the epoch, or creates the log.
 fn take_over(storage: &impl Storage, config: &LogConfig, fresh: [u8; 16]) -> Result<Superblock, LogError> {
     if let Some(superblock) = Superblock::read(storage)? {
-        let superblock = Superblock { epoch: superblock.epoch + 1, ..superblock };
+        let superblock = Superblock { epoch: superblock.next_epoch(), ..superblock };
         superblock.update(storage)?;
         return Ok(superblock);
     }
     refuse_unless_fresh(storage)?;
-    let superblock = Superblock { identity: fresh, epoch: 1 };
+    let superblock = Superblock { identity: fresh, epoch: 1, is_whole: true };
     // The superblock last: where there is one, there is a first segment.
     create_segment(storage, 1, Key::new(&fresh), config.file_bytes())
         .map_err(LogError::io("create the first segment"))?;

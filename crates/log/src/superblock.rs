@@ -29,6 +29,8 @@ const FIELDS_BYTES: usize = 40;
 pub(crate) struct Superblock {
     pub(crate) identity: [u8; 16],
     pub(crate) epoch: u64,
+    /// Whether both slots were valid. Not stored.
+    pub(crate) is_whole: bool,
 }
 
 impl Superblock {
@@ -37,8 +39,10 @@ impl Superblock {
         let read = storage.read_file(names::SUPERBLOCK).map_err(LogError::io("read the superblock"))?;
         let Some(bytes) = read else { return Ok(None) };
         let mut newest: Option<Self> = None;
+        let mut valid = 0;
         for slot in bytes.chunks_exact(SLOT_BYTES).filter_map(decode) {
             let found = slot?;
+            valid += 1;
             if newest.is_none_or(|known| known.epoch < found.epoch) {
                 newest = Some(found);
             }
@@ -47,7 +51,19 @@ impl Superblock {
             file: names::SUPERBLOCK.into(),
             what: "neither of its two slots is valid",
         };
-        newest.map(Some).ok_or_else(damaged)
+        let newest = newest.ok_or_else(damaged)?;
+        Ok(Some(Self { is_whole: valid == 2, ..newest }))
+    }
+
+    /// The epoch for the next owner: larger than any that was ever used, and for the slot that may be overwritten.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        // A damaged slot may have held the epoch after this one, and that may have been used.
+        if self.is_whole { self.epoch + 1 } else { self.epoch + 3 }
+    }
+
+    /// The largest epoch that may have been used.
+    pub(crate) fn epoch_max(&self) -> u64 {
+        self.next_epoch() - 1
     }
 
     /// Creates the file, durably, with this content in both slots.
@@ -89,7 +105,7 @@ fn decode(slot: &[u8]) -> Option<Result<Superblock, LogError>> {
         return Some(Err(LogError::Version { file, found, supported: FORMAT_VERSION }));
     }
     let identity = slot[16..32].try_into().expect("sixteen bytes were sliced");
-    Some(Ok(Superblock { identity, epoch: u64_at(slot, 32) }))
+    Some(Ok(Superblock { identity, epoch: u64_at(slot, 32), is_whole: true }))
 }
 
 #[cfg(test)]
@@ -101,7 +117,7 @@ mod tests {
     fn newer_slot_wins_and_a_torn_one_does_not_count() {
         let storage = MemoryStorage::new();
         assert_eq!(Superblock::read(&storage).unwrap(), None);
-        let first = Superblock { identity: *b"0123456789abcdef", epoch: 4 };
+        let first = Superblock { identity: *b"0123456789abcdef", epoch: 4, is_whole: true };
         first.create(&storage).unwrap();
         let second = Superblock { epoch: 5, ..first };
         second.update(&storage).unwrap();
@@ -109,7 +125,9 @@ mod tests {
 
         let file = storage.open(names::SUPERBLOCK).unwrap();
         file.write_all_at(&[0xff], 4096 + 33).unwrap();
-        assert_eq!(Superblock::read(&storage).unwrap(), Some(first));
+        let read = Superblock::read(&storage).unwrap().unwrap();
+        assert_eq!(read, Superblock { is_whole: false, ..first });
+        assert_eq!((first.next_epoch(), read.next_epoch()), (5, 7), "5 may have been used");
         file.write_all_at(&[0xff], 33).unwrap();
         assert!(matches!(Superblock::read(&storage), Err(LogError::CorruptFile { .. })));
     }
@@ -117,7 +135,7 @@ mod tests {
     #[test]
     fn other_version_is_named() {
         let storage = MemoryStorage::new();
-        let superblock = Superblock { identity: [1; 16], epoch: 1 };
+        let superblock = Superblock { identity: [1; 16], epoch: 1, is_whole: true };
         let mut slot = superblock.encode();
         put_u32(&mut slot, 8, 9);
         let crc = crc32c::crc32c(&slot[8..FIELDS_BYTES]);

@@ -65,3 +65,55 @@ pub(crate) fn judge(body: Body, mark: Mark, place: Place) -> Verdict {
         (Mark::Open | Mark::Damaged, Place::Last, Body::Corrupt) => Verdict::Refuse,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row per combination, so that none is decided by accident.
+    const TABLE: [(Mark, Place, Body, Verdict); 18] = {
+        use Body::{Corrupt, Torn, Valid};
+        use Mark::{Damaged, Open, Sealed};
+        use Place::{Before, Last};
+        use Verdict::{Cut, Keep, Refuse};
+        [
+            (Sealed, Before, Valid, Keep),
+            (Sealed, Before, Torn, Refuse),
+            (Sealed, Before, Corrupt, Refuse),
+            (Sealed, Last, Valid, Keep),
+            (Sealed, Last, Torn, Refuse),
+            (Sealed, Last, Corrupt, Refuse),
+            (Open, Before, Valid, Refuse),
+            (Open, Before, Torn, Refuse),
+            (Open, Before, Corrupt, Refuse),
+            (Open, Last, Valid, Keep),
+            (Open, Last, Torn, Cut),
+            (Open, Last, Corrupt, Refuse),
+            (Damaged, Before, Valid, Refuse),
+            (Damaged, Before, Torn, Refuse),
+            (Damaged, Before, Corrupt, Refuse),
+            (Damaged, Last, Valid, Keep),
+            (Damaged, Last, Torn, Cut),
+            (Damaged, Last, Corrupt, Refuse),
+        ]
+    };
+
+    #[test]
+    fn follows_the_table() {
+        for (mark, place, body, verdict) in TABLE {
+            assert_eq!(judge(body, mark, place), verdict, "{mark:?}, {place:?}, {body:?}");
+        }
+    }
+
+    #[test]
+    fn table_is_total() {
+        for mark in [Mark::Sealed, Mark::Open, Mark::Damaged] {
+            for place in [Place::Before, Place::Last] {
+                for body in [Body::Valid, Body::Torn, Body::Corrupt] {
+                    let rows = TABLE.iter().filter(|row| (row.0, row.1, row.2) == (mark, place, body));
+                    assert_eq!(rows.count(), 1, "{mark:?}, {place:?}, {body:?}");
+                }
+            }
+        }
+    }
+}

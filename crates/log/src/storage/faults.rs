@@ -53,6 +53,11 @@ impl Faults {
         self.planned.push((trigger, fault));
     }
 
+    pub(super) fn clear(&mut self) {
+        self.planned.clear();
+        self.powered_off = false;
+    }
+
     pub(super) fn operations(&self) -> u64 {
         self.operations
     }

@@ -107,10 +107,11 @@ impl MemoryStorage {
         Self::with(true, reborn)
     }
 
-    /// The machine after its process alone was killed: everything written is still there, synced or not, and nobody
-    /// holds the lock. Shares its files with `self`.
+    /// The machine after its process alone was killed: everything written is still there, synced or not, nobody holds
+    /// the lock, and no faults are planned any more. Shares its files with `self`.
     #[must_use]
     pub fn restart_process(&self) -> Self {
+        self.state().faults.clear();
         Self { machine: Arc::clone(&self.machine), locked: Arc::default() }
     }
 
