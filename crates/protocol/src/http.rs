@@ -67,7 +67,7 @@ impl Response {
         let row = fault.shape().row();
         let code = Some(row.code);
         if *fault == Fault::NoAction {
-            let body = b"<UnknownOperationException/>\n".to_vec();
+            let body = b"<UnknownOperationException/>".to_vec();
             return Response { status: 404, content_type: XML, error_header: None, request_id, body, code };
         }
         let (content_type, error_header, body) = match dialect {

@@ -173,15 +173,23 @@ pub fn refuse(request: &Request<'_>, request_id: RequestIdText, fault: &Fault) -
 }
 
 const TARGET: &str = "x-amz-target";
+const TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// JSON when a header says so; whatever else there is can only be Query.
+/// The dialect by the headers. A target of this service means JSON; a form or an action in the URL means Query;
+/// another service's target and a JSON body are JSON that will be refused.
 fn dialect_of(request: &Request<'_>) -> Dialect {
     let target = request.headers.get(TARGET);
-    let is_ours = target.is_some_and(|target| target.starts_with("AmazonSQS."));
+    if target.is_some_and(|target| target.starts_with(TARGET_PREFIX)) {
+        return Dialect::Json;
+    }
     let media_type = request.headers.get("content-type").unwrap_or_default();
-    let is_json = media_type.starts_with("application/x-amz-json");
-    // A form may come with the target of another service, or with none.
-    if is_ours || is_json { Dialect::Json } else { Dialect::Query }
+    let is_form = media_type.starts_with("application/x-www-form-urlencoded");
+    let query = request.query.unwrap_or_default();
+    if is_form || query.split('&').any(|pair| pair.starts_with("Action=")) {
+        return Dialect::Query;
+    }
+    let is_json = target.is_some() || media_type.starts_with("application/x-amz-json");
+    if is_json { Dialect::Json } else { Dialect::Query }
 }
 
 /// The action, the credential among the parameters, and the inputs.
@@ -199,9 +207,9 @@ fn read<'a>(
     match dialect {
         Dialect::Json => {
             let target = request.headers.get(TARGET).unwrap_or_default();
-            let name = target.strip_prefix("AmazonSQS.").unwrap_or(target);
-            let action = Action::parse(name).filter(|_| target.starts_with("AmazonSQS."));
-            let action = action.ok_or_else(|| Fault::UnknownAction { action: text::echo(name) })?;
+            let action = target.strip_prefix(TARGET_PREFIX).and_then(Action::parse).ok_or_else(|| {
+                Fault::UnknownAction { action: text::echo(target.rsplit('.').next().unwrap_or_default()) }
+            })?;
             Ok((action, auth::credential_param(&params), read_json(request.body, repaired)?))
         }
         Dialect::Query => {
@@ -333,22 +341,17 @@ impl Call {
     fn write(&self, reply: Reply, messages: &[StoredMessage]) -> Result<Vec<u8>, Fault> {
         let capacity = 256 + 512 * messages.len() + messages.iter().map(|m| m.message.size()).sum::<usize>();
         let is_silent = matches!(self.pending, Pending::Nothing);
-        let mut written = Ok(());
-        let body = match self.dialect {
-            Dialect::Json if is_silent => Vec::new(),
-            Dialect::Json => {
-                let mut out = JsonOutput::new(capacity);
-                written = self.pending.write(reply, messages, &self.echo, &mut out);
-                out.finish()
-            }
-            Dialect::Query => {
-                let write =
-                    |out: &mut XmlOutput| written = self.pending.write(reply, messages, &self.echo, out);
-                let out = XmlOutput::new(capacity);
-                out.respond(self.action.name(), self.request_id, (!is_silent).then_some(write))
-            }
-        };
-        written.map(|()| body)
+        if self.dialect == Dialect::Json {
+            let mut out = JsonOutput::new(capacity);
+            self.pending.write(reply, messages, &self.echo, &mut out)?;
+            return Ok(if is_silent { Vec::new() } else { out.finish() });
+        }
+        let mut out = XmlOutput::new(capacity, self.action.name());
+        if !is_silent {
+            out.begin_result();
+        }
+        self.pending.write(reply, messages, &self.echo, &mut out)?;
+        Ok(out.finish(self.request_id))
     }
 }
 
@@ -361,7 +364,12 @@ impl Pending {
         out: &mut O,
     ) -> Result<(), Fault> {
         match (self, reply) {
-            (Pending::Nothing, _) => {}
+            (Pending::Nothing, Reply::Done) => {}
+            (Pending::Nothing, Reply::Settled(results)) => match results.into_iter().next() {
+                Some(Ok(())) => {}
+                Some(Err(error)) => return Err(Fault::of_engine(&error, echo)),
+                None => return Err(Fault::Internal),
+            },
             (Pending::QueueUrl(url), Reply::Done) => out.text("QueueUrl", url),
             (Pending::Queues(listing), Reply::Queues { names, more }) => listing.write(names, more, out),
             (Pending::Attributes(wanted), Reply::Queue(view)) => wanted.write(&view, out),

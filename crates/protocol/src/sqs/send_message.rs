@@ -18,11 +18,10 @@ pub(super) fn decode(
 ) -> Result<Accepted, Fault> {
     let raw = RawMessage::read(input)?;
     let mut entry = raw.accept(Place::Single, queue, scope)?;
-    let mut digests = Digests::of(&entry);
+    let digests = Digests::of(&entry);
     if entry.message.trace_header.is_none() {
         // The header is no parameter of the client's: it is in no digest.
         entry.message.trace_header = trace_header(scope).map(Into::into);
-        digests.system = None;
     }
     let command = Command::Send { queue: queue.clone(), entries: vec![entry] };
     Ok(Accepted::new(command, Pending::Sent(digests)))

@@ -3,6 +3,7 @@
 use super::{ListName, MapName, Members, Output, Value};
 use crate::fault::Fault;
 use crate::limits;
+use crate::text::find_byte;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -302,7 +303,7 @@ impl Output for JsonOutput {
 pub(crate) fn write_string(out: &mut Vec<u8>, utf8: &[u8]) {
     out.push(b'"');
     let mut rest = utf8;
-    while let Some(at) = rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\') {
+    while let Some(at) = find_byte(rest, |b| (b < 0x20) | (b == b'"') | (b == b'\\')) {
         out.extend_from_slice(&rest[..at]);
         write_escape(out, rest[at]);
         rest = &rest[at + 1..];

@@ -3,6 +3,7 @@
 use super::{ListName, MapName, Output};
 use crate::fault::{Fault, Side};
 use crate::http::RequestIdText;
+use crate::text::find_byte;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -12,10 +13,7 @@ const NAMESPACE: &[u8] = b" xmlns=\"http://queue.amazonaws.com/doc/2012-11-05/\"
 /// The body of an error answer.
 pub(crate) fn xml_error(fault: &Fault, request_id: RequestIdText) -> Vec<u8> {
     let row = fault.shape().row();
-    let mut out = XmlOutput { out: Vec::with_capacity(512) };
-    out.out.extend_from_slice(HEAD);
-    out.out.extend_from_slice(b"<ErrorResponse");
-    out.out.extend_from_slice(NAMESPACE);
+    let mut out = XmlOutput::new(512, "Error");
     out.element("Error", |out| {
         out.text("Type", if row.side == Side::Sender { "Sender" } else { "Receiver" });
         out.text("Code", row.code);
@@ -30,37 +28,39 @@ pub(crate) fn xml_error(fault: &Fault, request_id: RequestIdText) -> Vec<u8> {
 /// Writes one answer straight into bytes.
 pub(crate) struct XmlOutput {
     out: Vec<u8>,
+    action: &'static str,
+    /// Where the content of the result element begins; operations without outputs have no such element.
+    result_at: Option<usize>,
 }
 
 impl XmlOutput {
-    pub(crate) fn new(capacity: usize) -> Self {
-        XmlOutput { out: Vec::with_capacity(capacity) }
+    /// Begins the answer to `action`.
+    pub(crate) fn new(capacity: usize, action: &'static str) -> Self {
+        let mut out = XmlOutput { out: Vec::with_capacity(capacity), action, result_at: None };
+        out.out.extend_from_slice(HEAD);
+        out.tag(b"<", action, b"Response");
+        out.out.extend_from_slice(NAMESPACE);
+        out
     }
 
-    /// Writes the whole answer to `action`; `write` fills the result element, which operations without outputs
-    /// do not have.
-    pub(crate) fn respond(
-        mut self,
-        action: &'static str,
-        request_id: RequestIdText,
-        write: Option<impl FnOnce(&mut Self)>,
-    ) -> Vec<u8> {
-        self.out.extend_from_slice(HEAD);
-        self.tag(b"<", action, b"Response");
-        self.out.extend_from_slice(NAMESPACE);
-        if let Some(write) = write {
-            self.tag(b"<", action, b"Result>");
-            let start = self.out.len();
-            write(&mut self);
-            if self.out.len() == start {
+    /// Begins the result element; what is written next goes into it.
+    pub(crate) fn begin_result(&mut self) {
+        self.tag(b"<", self.action, b"Result>");
+        self.result_at = Some(self.out.len());
+    }
+
+    pub(crate) fn finish(mut self, request_id: RequestIdText) -> Vec<u8> {
+        match self.result_at {
+            // An empty result stays, as an empty element.
+            Some(start) if start == self.out.len() => {
                 self.out.truncate(start - 1);
                 self.out.extend_from_slice(b"/>");
-            } else {
-                self.tag(b"</", action, b"Result>");
             }
+            Some(_) => self.tag(b"</", self.action, b"Result>"),
+            None => {}
         }
         self.element("ResponseMetadata", |out| out.bytes("RequestId", &request_id));
-        self.tag(b"</", action, b"Response>");
+        self.tag(b"</", self.action, b"Response>");
         self.out
     }
 
@@ -139,7 +139,7 @@ impl Output for XmlOutput {
 /// feed and the client's digest of the body would differ.
 pub(crate) fn write_text(out: &mut Vec<u8>, utf8: &[u8]) {
     let mut rest = utf8;
-    while let Some(at) = rest.iter().position(|&b| needs_escape(b)) {
+    while let Some(at) = find_byte(rest, needs_escape) {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(match rest[at] {
             b'&' => b"&amp;",
@@ -156,5 +156,9 @@ pub(crate) fn write_text(out: &mut Vec<u8>, utf8: &[u8]) {
 }
 
 fn needs_escape(byte: u8) -> bool {
-    matches!(byte, b'&' | b'<' | b'>' | b'"') || (byte < 0x20 && byte != b'\n' && byte != b'\t')
+    (byte == b'&')
+        | (byte == b'<')
+        | (byte == b'>')
+        | (byte == b'"')
+        | ((byte < 0x20) & (byte != b'\n') & (byte != b'\t'))
 }

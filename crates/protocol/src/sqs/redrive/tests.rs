@@ -15,6 +15,10 @@ fn a_policy_comes_back_compact_with_a_number() {
                 .unwrap();
         assert_eq!(text(&policy), format!("{{\"deadLetterTargetArn\":\"{TARGET}\",\"maxReceiveCount\":42}}"));
     }
+    let with = |count: &str| {
+        read(&format!("{{\"deadLetterTargetArn\":\"{TARGET}\",\"maxReceiveCount\":{count}}}")).unwrap()
+    };
+    assert_eq!(with("42"), with("\"42\""), "equal for a second CreateQueue");
     let gov = TARGET.replace("arn:aws:", "arn:aws-us-gov:");
     assert!(read(&format!("{{\"maxReceiveCount\":1,\"deadLetterTargetArn\":\"{gov}\"}}")).is_ok());
 }

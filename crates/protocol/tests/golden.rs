@@ -1,0 +1,112 @@
+//! Golden files: requests as bytes, the command each becomes, and the response as bytes for a named reply.
+//!
+//! A file in `tests/golden/` holds cases of one action. Each case is
+//!
+//! ```text
+//! == title
+//! -- request
+//! POST / HTTP/1.1
+//! Host: localhost:9324
+//!
+//! body
+//! -- engine: outcome
+//! -- command
+//! what the engine was asked (written by the test)
+//! -- response
+//! what the client gets (written by the test)
+//! ```
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p tidegate-protocol --test golden` rewrites command and response; read the diff.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use support::outcome::outcome;
+use support::{RawRequest, decode_raw};
+use tidegate_protocol::{Decoded, Response};
+
+#[test]
+fn requests_and_responses_are_the_recorded_ones() {
+    let update = is_update();
+    let mut stale = Vec::new();
+    let files = golden_files();
+    assert!(files.len() >= 10, "the golden files are found");
+    for path in files {
+        let recorded = read(&path);
+        let actual: String = format!("\n{recorded}").split("\n== ").skip(1).map(replay).collect();
+        if actual == recorded {
+            continue;
+        }
+        if update {
+            write(&path, &actual);
+        } else {
+            stale.push(format!("{}:\n{}", path.display(), first_difference(&recorded, &actual)));
+        }
+    }
+    assert!(stale.is_empty(), "golden files differ (UPDATE_GOLDEN=1 rewrites them):\n{}", stale.join("\n"));
+}
+
+/// Runs one case and writes it anew.
+fn replay(case: &str) -> String {
+    let (title, rest) = case.split_once('\n').expect("a case has a title");
+    let rest = rest.strip_prefix("-- request\n").unwrap_or_else(|| panic!("no request in {title}"));
+    let (request, rest) = rest.split_once("\n-- engine:").unwrap_or_else(|| panic!("no engine in {title}"));
+    let engine = rest.lines().next().unwrap_or_default().trim();
+    let (command, response) = match decode_raw(&RawRequest::parse(request)) {
+        Decoded::Call(command, call) => {
+            let text = format!("{command:?}");
+            let (outcome, messages) = outcome(engine, &command);
+            (text, call.encode(outcome, &messages))
+        }
+        Decoded::Refused(refusal) => {
+            let queue = refusal.queue.as_ref().map(tidegate_engine::QueueAddress::arn);
+            let text = match queue {
+                Some(arn) => format!("refused, if {arn} exists"),
+                None => "refused".to_owned(),
+            };
+            (text, refusal.encode(engine != "missing"))
+        }
+    };
+    let response = show(&response);
+    format!(
+        "== {title}\n-- request\n{request}\n-- engine: {engine}\n-- command\n{command}\n-- response\n{response}\n\n"
+    )
+}
+
+fn show(response: &Response) -> String {
+    let Response { status, content_type, error_header, request_id, body, code } = response;
+    let request_id = std::str::from_utf8(request_id).unwrap();
+    let body = std::str::from_utf8(body).expect("every response is UTF-8");
+    let error = error_header.map(|header| format!("x-amzn-query-error: {header}\n")).unwrap_or_default();
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    format!("{status}{code}\nContent-Type: {content_type}\nx-amzn-RequestId: {request_id}\n{error}\n{body}")
+}
+
+fn first_difference(recorded: &str, actual: &str) -> String {
+    let differing = recorded.lines().zip(actual.lines()).find(|(a, b)| a != b);
+    differing.map_or("  one is longer".to_owned(), |(a, b)| format!("  - {a}\n  + {b}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "golden files are files")]
+fn golden_files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[expect(clippy::disallowed_methods, reason = "golden files are files")]
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "golden files are files")]
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one switch of this test")]
+fn is_update() -> bool {
+    std::env::var("UPDATE_GOLDEN").is_ok_and(|value| value == "1")
+}

@@ -1,0 +1,163 @@
+//! Replies of the engine by name.
+
+use std::time::Duration;
+use tidegate_engine::{
+    AccountId, AttributeValue, Command, Counts, Delivery, Document, Error, Message, MessageAttribute,
+    MessageId, MessageSeq, Position, QueueAddress, QueueAttributes, QueueId, QueueName, QueueView, Receipt,
+    RedriveAllowPolicy, RedrivePolicy, Reply, Sent, StoredMessage,
+};
+
+type Outcome = (Result<Reply, Error>, Vec<StoredMessage>);
+
+/// The outcome of `command` that `text` names.
+pub(crate) fn outcome(text: &str, command: &Command) -> Outcome {
+    let mut words = text.split(' ');
+    let reply = match words.next().unwrap_or_default() {
+        "done" => Reply::Done,
+        "error" => return (Err(error(words.next().unwrap())), Vec::new()),
+        "ok" => results(command, None),
+        "entry" => {
+            let number: usize = words.next().unwrap().parse().unwrap();
+            results(command, Some((number - 1, error(words.next().unwrap()))))
+        }
+        "queues" => {
+            let (more, names): (Vec<_>, Vec<_>) = words.partition(|word| *word == "more");
+            let names = names.into_iter().map(|name| QueueName::parse(name).unwrap()).collect();
+            Reply::Queues { names, more: !more.is_empty() }
+        }
+        "view" => Reply::Queue(Box::new(view(words.next().unwrap(), command))),
+        "received" => return received(words.next().unwrap()),
+        other => panic!("no outcome is called {other:?}"),
+    };
+    (Ok(reply), Vec::new())
+}
+
+/// A success for every entry, but for one.
+fn results(command: &Command, failure: Option<(usize, Error)>) -> Reply {
+    let failure_of =
+        |index: usize| failure.as_ref().filter(|(at, _)| *at == index).map(|(_, error)| error.clone());
+    let settled = |count: usize| {
+        Reply::Settled((0..count).map(|index| failure_of(index).map_or(Ok(()), Err)).collect())
+    };
+    match command {
+        Command::Send { entries, .. } => Reply::Sent(
+            (0..)
+                .zip(entries)
+                .map(|(index, entry)| failure_of(index).map_or(Ok(Sent { id: entry.message.id }), Err))
+                .collect(),
+        ),
+        Command::Delete { receipts, .. } => settled(receipts.len()),
+        Command::ChangeVisibility { changes, .. } => settled(changes.len()),
+        other => panic!("{other:?} has no entries"),
+    }
+}
+
+fn error(name: &str) -> Error {
+    match name {
+        "QueueMissing" => Error::QueueMissing,
+        "QueueExists" => Error::QueueExists { attribute: "VisibilityTimeout" },
+        "QueueDeletedRecently" => Error::QueueDeletedRecently,
+        "PurgeInProgress" => Error::PurgeInProgress,
+        "FifoUnsupported" => Error::FifoUnsupported,
+        "EncryptionConflict" => Error::EncryptionConflict,
+        "DeadLetterMissing" => Error::DeadLetterMissing,
+        "DeadLetterType" => Error::DeadLetterType,
+        "DeadLetterForbidden" => Error::DeadLetterForbidden,
+        "TooManyTags" => Error::TooManyTags { limit: 200 },
+        "TooManyQueues" => Error::TooManyQueues { limit: 1_000_000 },
+        "MessageTooLong" => Error::MessageTooLong { limit: 1_024 },
+        "OverLimit" => Error::OverLimit,
+        "TooManyWaiting" => Error::TooManyWaiting,
+        "ReceiptOfOtherQueue" => Error::ReceiptOfOtherQueue,
+        "NotAvailable" => Error::NotAvailable,
+        "VisibilityBeyondLimit" => Error::VisibilityBeyondLimit,
+        "StorageFull" => Error::StorageFull,
+        "AttributeOfFifo:FifoQueue" => Error::AttributeOfFifo { attribute: "FifoQueue" },
+        "AttributeOfFifo:DeduplicationScope" => Error::AttributeOfFifo { attribute: "DeduplicationScope" },
+        other => panic!("no error is called {other:?}"),
+    }
+}
+
+fn view(kind: &str, command: &Command) -> QueueView {
+    let Command::ViewQueue { queue } = command else { panic!("{command:?} views nothing") };
+    let mut view = QueueView {
+        address: queue.clone(),
+        attributes: QueueAttributes::default(),
+        tags: Default::default(),
+        created_at: super::NOW,
+        modified_at: super::NOW + Duration::from_millis(61_999),
+        counts: Counts::default(),
+    };
+    match kind {
+        "fresh" => {}
+        "tagged" => {
+            view.tags.insert("a".into(), "1 & 2".into());
+            view.tags.insert("b".into(), "".into());
+        }
+        "full" => {
+            view.counts = Counts { visible: 4, in_flight: 2, delayed: 1 };
+            view.attributes.policy =
+                Some(Document { text: "{ \"Version\": \"2012-10-17\" }".into(), canonical: "".into() });
+            let dead_letter_target =
+                QueueAddress { name: QueueName::parse("dlq").unwrap(), ..view.address.clone() };
+            view.attributes.redrive_policy = Some(RedrivePolicy { dead_letter_target, max_receive_count: 5 });
+            view.attributes.redrive_allow_policy = Some(RedriveAllowPolicy::DenyAll);
+            view.attributes.kms_master_key_id = Some("testKeyId".into());
+            view.attributes.sqs_managed_sse = false;
+        }
+        other => panic!("no view is called {other:?}"),
+    }
+    view
+}
+
+fn received(kind: &str) -> Outcome {
+    let (deliveries, messages): (Vec<_>, Vec<_>) = match kind {
+        "none" => (Vec::new(), Vec::new()),
+        "one" => [message(1, "hello")].into_iter().unzip(),
+        "two" => [message(1, "hello"), message(2, "\"&quot;\"\r<b>\u{1F30A}\t\\")].into_iter().unzip(),
+        "attributes" => {
+            let (delivery, mut stored) = message(1, "hello");
+            let text = |name: &str, data_type: &str, value: &str| MessageAttribute {
+                name: name.into(),
+                data_type: data_type.into(),
+                value: AttributeValue::Text(value.into()),
+            };
+            stored.message.attributes = vec![
+                text("Help.Me", "String", "Me"),
+                text("Hello", "String", "There"),
+                text("General", "String.custom", "Kenobi"),
+                text("ts", "Number.java.lang.Long", "1493147359900"),
+                MessageAttribute {
+                    name: "b".into(),
+                    data_type: "Binary.png".into(),
+                    value: AttributeValue::Binary(vec![0, 0xff, 0x10].into()),
+                },
+            ];
+            stored.message.trace_header = Some("Root=1-5759e988-bd862e3fe1be46a994272793".into());
+            stored.message.group_id = Some("tenant-1".into());
+            (vec![delivery], vec![stored])
+        }
+        other => panic!("nothing received is called {other:?}"),
+    };
+    (Ok(Reply::Received(deliveries)), messages)
+}
+
+fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
+    let queue = QueueId(7);
+    let seq = MessageSeq(number);
+    let delivery = Delivery {
+        receipt: Receipt { queue, seq, receive: 1 },
+        position: Position(number),
+        receive_count: 1,
+        first_received_at: super::NOW + Duration::from_secs(5),
+    };
+    let message = Message {
+        id: MessageId::from_random([u8::try_from(number).unwrap(); 16]),
+        body: body.to_owned().into(),
+        attributes: Vec::new(),
+        trace_header: None,
+        group_id: None,
+        sender: AccountId::default().to_string().into(),
+    };
+    (delivery, StoredMessage { queue, seq, sent_at: super::NOW, message })
+}
