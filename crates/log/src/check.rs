@@ -250,7 +250,7 @@ fn check_whole(
     epoch: u64,
     report: &mut CheckReport,
 ) -> Result<(), LogError> {
-    match survey(storage, inventory, key, epoch) {
+    match survey(storage, inventory, key, epoch, 0) {
         Ok(survey) => report.tail = Some(Position::new(survey.active.number, survey.tail.end)),
         Err(error @ (LogError::Corrupt { .. } | LogError::CorruptFile { .. })) => {
             report.damage(format!("The next start will fail: {error}."));

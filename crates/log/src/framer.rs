@@ -77,6 +77,10 @@ pub struct Framer<S: Storage> {
     shared: Arc<Shared<S>>,
     /// Where the next frame begins, or the one being built began.
     start: Position,
+    /// Offset at which the active segment counts as full.
+    full_at: u32,
+    /// Length of what is allocated for the active segment.
+    allocated_bytes: u64,
     next_sequence: u64,
     /// The frame being built, with room for its header; empty between frames.
     bytes: Vec<u8>,
@@ -86,8 +90,26 @@ pub struct Framer<S: Storage> {
 }
 
 impl<S: Storage> Framer<S> {
-    pub(crate) fn new(shared: Arc<Shared<S>>, tail: Position, next_sequence: u64) -> Self {
-        Self { shared, start: tail, next_sequence, bytes: Vec::new(), record_count: 0, usual_bytes: 0 }
+    pub(crate) fn new(
+        shared: Arc<Shared<S>>,
+        tail: Position,
+        allocated_bytes: u64,
+        next_sequence: u64,
+    ) -> Self {
+        let LogConfig { segment_bytes, .. } = shared.config;
+        // The segment may have been allocated when the configuration was another.
+        let usable = allocated_bytes.saturating_sub(u64::from(shared.config.headroom_bytes()));
+        let full_at = usable.min(u64::from(segment_bytes)) as u32;
+        Self {
+            shared,
+            start: tail,
+            full_at,
+            allocated_bytes,
+            next_sequence,
+            bytes: Vec::new(),
+            record_count: 0,
+            usual_bytes: 0,
+        }
     }
 
     /// Begins a frame, if none is being built, and returns where it stands. If the active segment has reached its
@@ -102,12 +124,14 @@ impl<S: Storage> Framer<S> {
     }
 
     fn roll_if_due(&mut self) {
-        if self.start.offset() < self.shared.config.segment_bytes {
+        if self.start.offset() < self.full_at {
             return;
         }
         if let Some(number) = self.shared.spare.take() {
             assert_eq!(number, self.start.segment() + 1, "segments follow one another");
             self.start = Position::new(number, HEAD_BYTES);
+            self.full_at = self.shared.config.segment_bytes;
+            self.allocated_bytes = self.shared.config.file_bytes();
         }
     }
 
@@ -116,7 +140,8 @@ impl<S: Storage> Framer<S> {
     /// record.
     ///
     /// # Panics
-    /// If `write` shortens the buffer, or the frame exceeds [`MAX_FRAME_BYTES`]; bound it with [`bytes`](Self::bytes).
+    /// If `write` shortens the buffer; if the frame exceeds [`MAX_FRAME_BYTES`] (bound it with [`bytes`](Self::bytes));
+    /// if [`Space::Full`] was ignored until the segment reached 4 GiB.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Position {
         self.begin();
         let at = self.bytes.len();
@@ -124,6 +149,7 @@ impl<S: Storage> Framer<S> {
         write(&mut self.bytes);
         assert!(self.bytes.len() >= at + RECORD_HEADER_BYTES, "a record's writer only appends");
         assert!(align_8(self.bytes.len()) <= MAX_FRAME_BYTES as usize, "frames are bounded by their caller");
+        assert!(self.used_bytes() < u64::from(u32::MAX), "callers stop when the space is `Full`");
         let position = Position::new(self.start.segment(), self.start.offset() + at as u32);
         seal_record(&mut self.bytes[at..], position, self.shared.key);
         self.record_count += 1;
@@ -189,13 +215,12 @@ impl<S: Storage> Framer<S> {
     /// How much room there is, the frame being built counted.
     #[must_use]
     pub fn space(&self) -> Space {
-        let LogConfig { segment_bytes, .. } = self.shared.config;
         let spare = &self.shared.spare;
         if spare.is_ready() {
             Space::Ample
         } else if self.room_bytes() < self.shared.config.last_room_bytes() {
             Space::Full
-        } else if spare.has_no_room() || self.used_bytes() >= u64::from(segment_bytes) {
+        } else if spare.has_no_room() || self.used_bytes() >= u64::from(self.full_at) {
             Space::Low
         } else {
             Space::Ample
@@ -207,7 +232,7 @@ impl<S: Storage> Framer<S> {
     /// quarter of the headroom, which is 2 MiB by default.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {
-        self.shared.config.file_bytes().saturating_sub(self.used_bytes())
+        self.allocated_bytes.saturating_sub(self.used_bytes())
     }
 
     /// Length of the active segment once the frame being built is written.

@@ -21,7 +21,7 @@ use crate::{
 /// The log as a whole. It exists only as its four roles, which [`open`](Self::open) gives out.
 pub enum SegmentedLog {}
 
-/// An open log. The directory stays locked until all four roles and all [`RecordRef`](crate::RecordRef)s are dropped.
+/// An open log. Call [`Keeper::prepare_spare`] once before serving. The directory stays locked until all four roles and all [`RecordRef`](crate::RecordRef)s are dropped.
 pub struct Opened<S: Storage> {
     /// Random bytes that were drawn when the log was created. Never changes.
     pub identity: [u8; 16],
@@ -74,7 +74,7 @@ impl SegmentedLog {
         let Superblock { identity, epoch, .. } = take_over(&storage, &config, fresh_identity)?;
         let key = Key::new(&identity);
         let inventory = Inventory::take(&storage)?;
-        let survey = survey(&storage, &inventory, key, epoch - 1)?;
+        let survey = survey(&storage, &inventory, key, epoch - 1, config.file_bytes())?;
         settle(&storage, &inventory, &survey, key)?;
 
         let Survey {
@@ -92,6 +92,7 @@ impl SegmentedLog {
             torn_at: (tail.body == Body::Torn).then(|| Position::new(active.number, tail.end)),
             damaged_checkpoints: damaged_checkpoints.into_iter().map(|(name, _)| name).collect(),
         };
+        let allocated_bytes = active.bytes;
         let spare_number = spare.as_ref().map(|spare| spare.number);
         let next_segment = spare_number.unwrap_or(active.number) + 1;
         let mut segments: Segments<S> = sealed
@@ -118,7 +119,7 @@ impl SegmentedLog {
             replay_from,
             tail,
             recovery,
-            framer: Framer::new(Arc::clone(&shared), tail, next_sequence),
+            framer: Framer::new(Arc::clone(&shared), tail, allocated_bytes, next_sequence),
             appender: Appender::new(Arc::clone(&shared), active),
             reader: Reader::new(Arc::clone(&shared)),
             keeper: Keeper::new(shared, next_segment, free, checkpoints, inventory.has_reserve),

@@ -1,6 +1,9 @@
 //! Reading records back, one by position or all in order.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{
+    ops::{ControlFlow, Range},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 
@@ -103,7 +106,8 @@ impl<S: Storage> Reader<S> {
         to: Position,
         mut visit: impl FnMut(Position, &[u8], &FrameInfo) -> ControlFlow<()>,
     ) -> Result<Position, LogError> {
-        let to = to.min(self.tail());
+        let tail = self.tail();
+        let to = to.min(tail);
         let mut from = from;
         let mut expected = Expected { epoch_min: 0, epoch_max: self.shared.epoch, sequence: None };
         while from < to {
@@ -112,7 +116,8 @@ impl<S: Storage> Reader<S> {
                 offset: 0,
                 what: "the segment is missing",
             })?;
-            match scan_segment(&self.shared, &segment, &mut expected, from, to, &mut visit)? {
+            let limit = segment.seal().map_or(tail.offset(), |seal| seal.end);
+            match scan_segment(&self.shared, &segment, limit, &mut expected, from..to, &mut visit)? {
                 ControlFlow::Break(stopped) => return Ok(stopped),
                 ControlFlow::Continue(end) if segment.seal().is_some() && end < to => {
                     from = Position::segment_start(from.segment() + 1);
@@ -124,22 +129,22 @@ impl<S: Storage> Reader<S> {
     }
 }
 
-/// The part of a scan that lies in one segment; `Continue` with where it ended.
+/// The part of a scan that lies in one segment, whose frames end at `limit`; `Continue` with where it ended.
 fn scan_segment<S: Storage>(
     shared: &Shared<S>,
     segment: &Segment<S::File>,
+    limit: u32,
     expected: &mut Expected,
-    from: Position,
-    to: Position,
+    range: Range<Position>,
     visit: &mut impl FnMut(Position, &[u8], &FrameInfo) -> ControlFlow<()>,
 ) -> Result<ControlFlow<Position, Position>, LogError> {
     let number = segment.number;
-    let limit = segment.seal().map_or(to.offset(), |seal| seal.end);
     let corrupt = |offset, what| LogError::Corrupt { segment: number, offset, what };
-    let mut walk = Walk::new(&segment.file, shared.key, number, from.offset(), u64::from(limit), *expected);
+    let mut walk =
+        Walk::new(&segment.file, shared.key, number, range.start.offset(), u64::from(limit), *expected);
     loop {
         let at = Position::new(number, walk.offset());
-        if at >= to {
+        if at >= range.end {
             return Ok(ControlFlow::Continue(at));
         }
         let (header, payload) = match walk.next().map_err(LogError::io("read a segment"))? {

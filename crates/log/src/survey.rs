@@ -105,7 +105,7 @@ pub(crate) fn measure<F: StorageFile>(
     expected: Expected,
 ) -> Result<Tail, LogError> {
     let io = LogError::io;
-    let limit = found.bytes.max(u64::from(HEAD_BYTES));
+    let limit = found.bytes.clamp(u64::from(HEAD_BYTES), u64::from(u32::MAX));
     let mut walk = Walk::new(&found.file, key, found.number, HEAD_BYTES, limit, expected);
     let mut first_sequence = expected.sequence;
     let mut record_count = 0;
@@ -120,7 +120,7 @@ pub(crate) fn measure<F: StorageFile>(
         }
     };
     let end = walk.offset();
-    let beyond = find_header(&found.file, key, found.number, end, found.bytes, |header| header.durable > end);
+    let beyond = find_header(&found.file, key, found.number, end, limit, |header| header.durable > end);
     let body = match (fault, beyond.map_err(io("read a segment"))?) {
         (FrameFault::FutureEpoch, _) | (_, Some(_)) => Body::Corrupt,
         (FrameFault::Blank | FrameFault::Stale, None) => Body::Valid,
@@ -148,12 +148,14 @@ pub(crate) struct Survey<F> {
     pub(crate) surplus: Vec<u32>,
 }
 
-/// Surveys the segments and checkpoints of `inventory`, all written up to `epoch`.
+/// Surveys the segments and checkpoints of `inventory`, all written up to `epoch`. A prepared segment shorter than
+/// `spare_bytes_min` is not worth using.
 pub(crate) fn survey<S: Storage>(
     storage: &S,
     inventory: &Inventory,
     key: Key,
     epoch: u64,
+    spare_bytes_min: u64,
 ) -> Result<Survey<S::File>, LogError> {
     let (checkpoint, checkpoints, damaged_checkpoints) = choose_checkpoint(storage, inventory, key)?;
     let replay_from =
@@ -175,9 +177,11 @@ pub(crate) fn survey<S: Storage>(
     let tail = measure(&active, key, expected)?;
     refuse_if_corrupt(&active, &tail)?;
     refuse_checkpoint_beyond(replay_from, &sealed, Position::new(active.number, tail.end))?;
-    let ready = later
-        .first()
-        .is_some_and(|next| next.number == active.number + 1 && next.head == Head::Valid(SealMark::Open));
+    let ready = later.first().is_some_and(|next| {
+        next.number == active.number + 1
+            && next.head == Head::Valid(SealMark::Open)
+            && next.bytes >= spare_bytes_min
+    });
     let spare = ready.then(|| later.remove(0));
     let surplus = later.iter().map(|found| found.number).collect();
     Ok(Survey {

@@ -221,6 +221,63 @@ fn log_without_spares_goes_on_in_its_segment() {
     assert_eq!(append(&mut log, 10).unwrap().segment(), 2);
 }
 
+/// A segment that was allocated for another configuration offers what it has, and no more.
+#[test]
+fn segment_size_may_change_between_openings() {
+    let larger = LogConfig { segment_bytes: 64 << 10, ..small() };
+    for (before, after) in [(small(), larger.clone()), (larger, small())] {
+        let storage = MemoryStorage::new();
+        let mut log = open(&storage, before.clone());
+        log.keeper.prepare_spare().unwrap();
+        append(&mut log, 9_000).unwrap();
+        drop(log);
+        let mut log = open(&storage.restart_process(), after.clone());
+        assert_eq!(log.framer.room_bytes(), before.file_bytes() - u64::from(log.tail.offset()));
+        for _ in 0..30 {
+            assert!(log.keeper.prepare_spare().unwrap());
+            assert_eq!(log.framer.space(), Space::Ample);
+            append(&mut log, 4_000).unwrap();
+        }
+        let smaller = before.segment_bytes.min(after.segment_bytes);
+        let sealed = log.keeper.sealed_segments();
+        assert!(sealed[0].end_bytes < smaller + 5_000, "{sealed:?}");
+        assert!(sealed[1].end_bytes >= after.segment_bytes, "{sealed:?}");
+        drop(log);
+        let log = open(&storage.crash(CrashPolicy::DropAll), after);
+        assert_eq!(scan(&log.reader, log.replay_from, log.tail).len(), 31);
+    }
+}
+
+#[test]
+fn scan_stops_where_it_is_told() {
+    let storage = MemoryStorage::new();
+    let mut log = open(&storage, small());
+    let mut ends = vec![log.tail];
+    for _ in 0..12 {
+        log.keeper.prepare_spare().unwrap();
+        ends.push(append(&mut log, 3_000).unwrap());
+    }
+    let tail = *ends.last().unwrap();
+    assert!(tail.segment() >= 3);
+    let inside = Position::new(tail.segment(), tail.offset() - 100);
+    assert_eq!(scan(&log.reader, log.replay_from, inside).len(), 12, "frames that begin before it");
+    assert_eq!(scan(&log.reader, ends[5], ends[7]).len(), 2);
+    assert_eq!(scan(&log.reader, ends[12], tail).len(), 0);
+    let second: Vec<_> = scan(&log.reader, Position::segment_start(2), Position::segment_start(3));
+    assert!(second.iter().all(|frame| frame.start.segment() == 2) && second.len() > 3);
+    let mut seen = 0;
+    let stopped = log.reader.scan(log.replay_from, tail, |_, _, _| {
+        seen += 1;
+        if seen == 5 { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    });
+    assert_eq!((stopped.unwrap(), seen), (ends[5], 5));
+    let inside = Position::new(1, ends[0].offset() + 8);
+    assert!(matches!(
+        log.reader.scan(inside, tail, |_, _, _| std::ops::ControlFlow::Continue(())),
+        Err(LogError::Corrupt { segment: 1, .. })
+    ));
+}
+
 #[test]
 fn many_frames_over_several_segments_go_out_in_one_append() {
     let storage = MemoryStorage::new();
