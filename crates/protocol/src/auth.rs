@@ -19,8 +19,8 @@ struct Credential<'a> {
     region: &'a str,
 }
 
-/// Finds the caller. A 12-digit access key is the account; the region comes from the credential's scope. What is
-/// missing or unreadable is taken from `default`: nobody is refused here.
+/// Finds the caller. A 12-digit access key is the account; the region comes from the credential's scope. What
+/// is missing or unreadable is taken from `default`: nobody is refused here.
 ///
 /// `in_params` is what [`credential_param`] found.
 pub(crate) fn identify(request: &Request<'_>, in_params: Option<&str>, default: &Identity) -> Identity {

@@ -1,10 +1,10 @@
 //! The wire protocols of Tidegate: bytes to commands of the engine, and its replies to bytes.
 //!
-//! Pure functions. This crate reads no clock, opens no socket or file, starts no thread and makes no random number:
-//! what it needs of these is in the [`Context`].
+//! Pure functions. This crate reads no clock, opens no socket or file, starts no thread and makes no random
+//! number: what it needs of these is in the [`Context`].
 //!
-//! [`decode`] turns a [`Request`] into a [`Decoded`]: an engine command with the [`Call`] that will encode the
-//! engine's reply, or a [`Refusal`] that is an answer already.
+//! [`decode`] turns a [`Request`] into a [`Decoded`]: an engine command with the [`Call`] that will encode
+//! the engine's reply, or a [`Refusal`] that is an answer already.
 //!
 //! ```
 //! use tidegate_engine::{Command, Error, Timestamp};

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-/// Bytes of one request body. A batch of 1 MiB is six times as long when a JSON client escapes every character.
+/// Bytes of one request body. A batch of 1 MiB is six times as long when a JSON client escapes every
+/// character.
 pub const REQUEST_BYTES: usize = 8 * 1024 * 1024;
 /// Values of one JSON document: a full batch has about 500; bounds the memory of a parsed request.
 pub const VALUES: usize = 10_000;

@@ -5,8 +5,8 @@
 //! <base>/<region>/<account>/<name>    any other
 //! ```
 //!
-//! Reading ignores scheme, port and leading path. The region is the first found of: the path's, an AWS host's,
-//! the caller's. A bare queue name is a queue of the caller's account.
+//! Reading ignores scheme, port and leading path. The region is the first found of: the path's, an AWS
+//! host's, the caller's. A bare queue name is a queue of the caller's account.
 
 use crate::auth::Identity;
 use crate::http::Request;

@@ -5,8 +5,8 @@
 //! page token       base64url( 02 | queue name | tag: 16 bytes )
 //! ```
 //!
-//! Integers are big-endian. The tag is SipHash-2-4-128 over all bytes before it; a page token's tag also covers
-//! what it belongs to. A handle that was not made with this key is refused.
+//! Integers are big-endian. The tag is SipHash-2-4-128 over all bytes before it; a page token's tag also
+//! covers what it belongs to. A handle that was not made with this key is refused.
 
 use crate::limits;
 use base64::Engine as _;
@@ -71,7 +71,8 @@ impl ReceiptKey {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The name that a page token continues after. `owner` tells account and region; its name does not matter.
+    /// The name that a page token continues after. `owner` tells account and region; its name does not
+    /// matter.
     pub(crate) fn decode_page(
         &self,
         token: &str,

@@ -41,7 +41,8 @@ pub(crate) fn echo(value: &str) -> Box<str> {
     }
 }
 
-/// Whether `text` may be a message group id or a deduplication id: 1–128 printable ASCII characters but space.
+/// Whether `text` may be a message group id or a deduplication id: 1–128 printable ASCII characters but
+/// space.
 pub(crate) fn is_group_id(text: &str) -> bool {
     limits::GROUP_ID_LENGTH.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }

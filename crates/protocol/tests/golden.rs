@@ -16,7 +16,10 @@
 //! what the client gets (written by the test)
 //! ```
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p tidegate-protocol --test golden` rewrites command and response; read the diff.
+//! `UPDATE_GOLDEN=1 cargo test -p tidegate-protocol --test golden` rewrites command and response; read the
+//! diff.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod support;
 

@@ -1,5 +1,7 @@
 //! Whatever a client sends gets a typed answer: a table of known malformations, and generated ones.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod support;
 
 use proptest::prelude::*;
@@ -116,7 +118,8 @@ fn forged_handles_are_refused() {
     }
 }
 
-/// A size of exactly the batch limit passes, one byte more does not; attributes count, and bytes, not characters.
+/// A size of exactly the batch limit passes, one byte more does not; attributes count, and bytes, not
+/// characters.
 #[test]
 fn a_batch_may_be_one_mebibyte_in_all() {
     let batch = |first: usize, second: &str| {

@@ -13,7 +13,8 @@ pub(super) struct Entry<'a> {
     pub(super) input: Input<'a>,
 }
 
-/// Takes the entries after the checks of the whole request: present, at most ten, ids well formed, ids distinct.
+/// Takes the entries after the checks of the whole request: present, at most ten, ids well formed, ids
+/// distinct.
 ///
 /// `name` is the entries' name in Query requests, which texts use too.
 pub(super) fn entries<'a>(input: &mut Input<'a>, name: &'static str) -> Result<Vec<Entry<'a>>, Fault> {

@@ -1,5 +1,5 @@
-//! The MD5 digests by which clients check what arrived (SQS developer guide, "Calculating the MD5 message digest for
-//! message attributes").
+//! The MD5 digests by which clients check what arrived (SQS developer guide, "Calculating the MD5 message
+//! digest for message attributes").
 
 use md5::{Digest as _, Md5};
 use tidegate_engine::{AttributeValue, MessageAttribute};

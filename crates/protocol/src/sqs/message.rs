@@ -257,8 +257,8 @@ fn check_value(
     Ok(AttributeValue::Text(text.into()))
 }
 
-/// A decimal number, with fraction and exponent if need be, of at most 38 significant digits and a magnitude of
-/// 10^-128 to 10^126 (SQS developer guide, "Message attribute data types").
+/// A decimal number, with fraction and exponent if need be, of at most 38 significant digits and a magnitude
+/// of 10^-128 to 10^126 (SQS developer guide, "Message attribute data types").
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));

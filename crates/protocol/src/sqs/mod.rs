@@ -98,8 +98,8 @@ pub struct Call {
 pub struct Refusal {
     /// The action, where it was known.
     pub action: Option<Action>,
-    /// The queue that the request names. A missing queue is a worse fault than a bad parameter: when this is set,
-    /// ask the engine [`Command::FindQueue`] and tell [`Refusal::encode`] the answer.
+    /// The queue that the request names. A missing queue is a worse fault than a bad parameter: when this is
+    /// set, ask the engine [`Command::FindQueue`] and tell [`Refusal::encode`] the answer.
     pub queue: Option<QueueAddress>,
     dialect: Dialect,
     request_id: RequestIdText,
@@ -166,8 +166,8 @@ pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
     }
 }
 
-/// Answers a request that never reached [`decode`], in the client's dialect: it was too long, say, or the server is
-/// going down.
+/// Answers a request that never reached [`decode`], in the client's dialect: it was too long, say, or the
+/// server is going down.
 pub fn refuse(request: &Request<'_>, request_id: RequestIdText, fault: &Fault) -> Response {
     Response::fault(dialect_of(request), request_id, fault)
 }
@@ -175,8 +175,8 @@ pub fn refuse(request: &Request<'_>, request_id: RequestIdText, fault: &Fault) -
 const TARGET: &str = "x-amz-target";
 const TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// The dialect by the headers. A target of this service means JSON; a form or an action in the URL means Query;
-/// another service's target and a JSON body are JSON that will be refused.
+/// The dialect by the headers. A target of this service means JSON; a form or an action in the URL means
+/// Query; another service's target and a JSON body are JSON that will be refused.
 fn dialect_of(request: &Request<'_>) -> Dialect {
     let target = request.headers.get(TARGET);
     if target.is_some_and(|target| target.starts_with(TARGET_PREFIX)) {
@@ -256,7 +256,8 @@ impl From<Fault> for Refused {
 }
 
 impl Refused {
-    /// A refusal of parameters for `queue`. What cannot be read at all is refused before any queue is looked up.
+    /// A refusal of parameters for `queue`. What cannot be read at all is refused before any queue is looked
+    /// up.
     fn of_queue(queue: QueueAddress, fault: Fault) -> Self {
         let queue = Some(queue).filter(|_| fault.shape() > Shape::QueueMissing);
         Refused { queue, fault }

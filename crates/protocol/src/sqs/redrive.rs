@@ -1,5 +1,5 @@
-//! The attributes `RedrivePolicy` and `RedriveAllowPolicy`. Whether the dead-letter queue exists, is of the same type
-//! and allows its source is the engine's to say.
+//! The attributes `RedrivePolicy` and `RedriveAllowPolicy`. Whether the dead-letter queue exists, is of the
+//! same type and allows its source is the engine's to say.
 
 use crate::auth::Identity;
 use crate::fault::Fault;

@@ -25,8 +25,8 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value<'_>, Fault> {
 
 /// The document with every lone surrogate escape (`\ud800`) replaced by `\uffff`; `None` without one.
 ///
-/// A lone surrogate is no character and no UTF-8, so it cannot be parsed; U+FFFF is forbidden in the same places,
-/// and lets such a message be refused for its contents, as the service does.
+/// A lone surrogate is no character and no UTF-8, so it cannot be parsed; U+FFFF is forbidden in the same
+/// places, and lets such a message be refused for its contents, as the service does.
 pub(crate) fn repair_surrogates(body: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = body.to_vec();
     let mut found = false;

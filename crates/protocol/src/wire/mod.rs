@@ -1,7 +1,7 @@
 //! The two spellings of one request and one answer: AWS JSON 1.0 and AWS Query with XML.
 //!
-//! Both are read into one tree of [`Value`]s, asked through [`Input`], and written through [`Output`], so that
-//! an action is decoded and encoded once.
+//! Both are read into one tree of [`Value`]s, asked through [`Input`], and written through [`Output`], so
+//! that an action is decoded and encoded once.
 
 mod input;
 mod json;

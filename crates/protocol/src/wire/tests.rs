@@ -51,7 +51,9 @@ fn of_repeated_names_the_last_counts() {
 
 #[test]
 fn numbers_and_booleans_are_texts_where_texts_are_asked_for() {
-    let text = |value: &str| json(&format!("{{\"A\":{value}}}")).text("A").unwrap().map(|t| t.into_owned());
+    let text = |value: &str| {
+        json(&format!("{{\"A\":{value}}}")).text("A").unwrap().map(std::borrow::Cow::into_owned)
+    };
     assert_eq!(text("0").as_deref(), Some("0"));
     assert_eq!(text("-7").as_deref(), Some("-7"));
     assert_eq!(text("1.5").as_deref(), Some("1.5"));

@@ -135,8 +135,8 @@ impl Output for XmlOutput {
     }
 }
 
-/// Appends character data. A carriage return is written as a reference, since parsers turn a plain one into a line
-/// feed and the client's digest of the body would differ.
+/// Appends character data. A carriage return is written as a reference, since parsers turn a plain one into a
+/// line feed and the client's digest of the body would differ.
 pub(crate) fn write_text(out: &mut Vec<u8>, utf8: &[u8]) {
     let mut rest = utf8;
     while let Some(at) = find_byte(rest, needs_escape) {
