@@ -1,1 +1,36 @@
-fn main() {}
+//! Project chores: `cargo xtask ci` runs everything that continuous integration runs.
+#![expect(clippy::print_stdout, reason = "a chore reports to the person who started it")]
+
+mod ci;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  ci     everything: format, lints, tidiness, documentation, all tests, real clients (minutes)
+  quick  format, lints, tidiness and the tests of the engine, the log, the store and the protocol (seconds)
+  tidy   the rules that no compiler checks: which crate may use which, length of files
+
+The environment variable TIDEGATE_LONG=1 makes the randomized tests run much longer.
+";
+
+fn main() -> ExitCode {
+    let done = match std::env::args().nth(1).as_deref() {
+        Some("ci") => ci::run(ci::ALL),
+        Some("quick") => ci::run(ci::QUICK),
+        Some("tidy") => tidy::run(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository").to_owned()
+}
