@@ -55,7 +55,7 @@ use tidegate_engine::{AccountId, Region, Timestamp};
 
 /// What decoding needs of its surroundings.
 pub struct Context<'a> {
-    /// The time of the request.
+    /// The time of the request: what a signature's age will be measured by.
     pub now: Timestamp,
     /// The request's id, a UUID.
     pub request_id: RequestIdText,

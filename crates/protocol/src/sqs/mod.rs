@@ -183,13 +183,14 @@ fn dialect_of(request: &Request<'_>) -> Dialect {
         return Dialect::Json;
     }
     let media_type = request.headers.get("content-type").unwrap_or_default();
-    let is_form = media_type.starts_with("application/x-www-form-urlencoded");
+    let is_type = |start: &str| media_type.get(..start.len()).is_some_and(|m| m.eq_ignore_ascii_case(start));
     let query = request.query.unwrap_or_default();
-    if is_form || query.split('&').any(|pair| pair.starts_with("Action=")) {
+    if is_type("application/x-www-form-urlencoded")
+        || query.split('&').any(|pair| pair.starts_with("Action="))
+    {
         return Dialect::Query;
     }
-    let is_json = target.is_some() || media_type.starts_with("application/x-amz-json");
-    if is_json { Dialect::Json } else { Dialect::Query }
+    if target.is_some() || is_type("application/x-amz-json") { Dialect::Json } else { Dialect::Query }
 }
 
 /// The action, the credential among the parameters, and the inputs.
