@@ -130,7 +130,7 @@ fn pairs(
     text: fn(&DeValue<'_>) -> Result<String, &'static str>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let Some(value) = queue.get(what) else { return Ok(Vec::new()) };
-    let entries = table(what, value, place)?;
+    let entries = table(&format!("queue.{what}"), value, place)?;
     let read = entries.iter().map(|(key, value)| {
         let text = text(value.get_ref()).map_err(|found| ConfigError::TypeRefused {
             key: format!("queue.{what}.{}", key.get_ref()),

@@ -105,6 +105,15 @@ macro_rules! settings {
                     queues: Vec::new(),
                 })
             }
+
+            /// The value of one setting as `Debug` shows it.
+            #[cfg(test)]
+            pub(super) fn shown(&self, key: &str) -> String {
+                match key {
+                    $( stringify!($key) => format!("{:?}", self.$key), )+
+                    _ => panic!("there is no setting {key}"),
+                }
+            }
         }
     };
 }
@@ -142,25 +151,26 @@ settings! {
     /// a path.
     public_url: Option<PublicUrl> = Optional(BaseUrl), default "none",
         cost "", flag Flag::Value("URL");
-    /// Whether `X-Forwarded-Host` and `X-Forwarded-Proto` decide what queue URLs begin with. Only for servers that
-    /// nothing but a proxy can reach, since anyone can send these headers.
+    /// Build queue URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Only for servers that nothing but a proxy can
+    /// reach, since anyone can send these headers.
     trust_forwarded: bool = Switch, default "false",
         cost "", flag Flag::None;
     /// Accept every caller on addresses that other machines can reach. Without it, and while no credentials are
     /// configured, both listeners must be on loopback addresses.
     allow_anonymous: bool = Switch, default "false",
         cost "", flag Flag::Switch;
-    /// Whether a queue can be purged once in 60 seconds only, and the name of a deleted queue be used again only 60
-    /// seconds later. Off, both work at once, which tests like better.
+    /// Keep the service's waits of 60 seconds. A queue can then be purged once in that time only, and the name of a
+    /// deleted queue be used again only after it. Tests often want `false`.
     strict_cooldowns: bool = Switch, default "true",
         cost "", flag Flag::None;
-    /// Account of callers whose access key is not 12 digits, and of declared queues that name none.
+    /// Account of callers whose access key is not 12 digits. Also that of declared queues that name none.
     account: AccountId = Account, default "000000000000",
         cost "", flag Flag::None;
-    /// Region of requests that carry no signature, and of declared queues that name none. Queue URLs leave it out.
+    /// Region of requests that carry no signature. Also that of declared queues that name none. Queue URLs leave it
+    /// out.
     region: Region = RegionName, default "us-east-1",
         cost "", flag Flag::None;
-    /// Form of the log on standard error: `human` is text, `json` one object a line. With `auto`, text on a terminal
+    /// Form of the log on standard error. `human` is text, `json` is one object a line, `auto` is text on a terminal
     /// and JSON elsewhere.
     log_format: LogFormat = Choice(&[
         ("auto", LogFormat::Auto), ("human", LogFormat::Human), ("json", LogFormat::Json),
@@ -173,8 +183,8 @@ settings! {
         ("trace", Level::TRACE),
     ]), default "info",
         cost "`debug` and `trace` take a good part of the throughput.", flag Flag::Value("LEVEL");
-    /// Connections that are open at the same time, on the API listener. Further ones wait in the system's queue until
-    /// one closes. The default is room for every consumer of a large installation to hold a long poll.
+    /// Connections to the APIs that are open at the same time. Further ones wait in the system's queue until one
+    /// closes. The default lets every consumer of a large installation hold a long poll.
     connections_max: usize = Count { min: 1, max: 1_000_000 }, default "10000",
         cost "One file descriptor and about 20 KiB of memory for each connection that is open.", flag Flag::None;
     /// Size of a request's line and headers together. Longer ones are refused with status 431.
@@ -187,7 +197,8 @@ settings! {
     /// 1 MiB, with each of its bytes written as a six-character escape, and for what surrounds it.
     body_bytes_max: usize = Bytes::range(16 << 10, 64 << 20), default "8MiB",
         cost "As much memory for each request, while its body is read.", flag Flag::None;
-    /// Time in which the headers of a request must arrive, from its first byte or from the opening of the connection.
+    /// Time in which the headers of a request must arrive. It begins with the connection, or with the request's first
+    /// byte.
     header_timeout: Duration = Time { min: SECOND, max: HOUR }, default "10s",
         cost "A slow caller holds its connection so long.", flag Flag::None;
     /// Time in which the body of a request must arrive after its headers.
@@ -197,8 +208,8 @@ settings! {
     /// idle timeout of a proxy in front, or it meets connections that are just closing.
     idle_timeout: Duration = Time { min: IDLE_TIMEOUT_MIN, max: HOUR }, default "75s",
         cost "An idle caller holds its connection so long.", flag Flag::None;
-    /// Time that requests in progress get to finish when the server is told to stop. Waiting receives are answered
-    /// empty at once.
+    /// Time that requests in progress get when the server is told to stop. Waiting receives are answered empty at
+    /// once.
     shutdown_grace: Duration = Time { min: Duration::ZERO, max: SHUTDOWN_GRACE_MAX }, default "3s",
         cost "A stop takes at most so long, and a little more.", flag Flag::None;
     /// Size at which a file of the log is full and the next one begins. Space is reclaimed by whole files.
@@ -207,8 +218,8 @@ settings! {
     /// Disk space that the log may take. At the limit sends are refused and deletes go on, as on a full disk.
     disk_max: Option<u64> = Optional(Bytes::range(256 << 10, 1 << 50)), default "none",
         cost "", flag Flag::None;
-    /// Messages of one standard queue that can be in flight at the same time. At the limit receives get no messages,
-    /// or the error `OverLimit`.
+    /// Messages of one standard queue that can be in flight at the same time. At the limit receives fail with
+    /// `OverLimit`.
     in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
         cost "Up to 96 bytes of memory for each message in flight.", flag Flag::None;
     /// Threads that read and write requests. The queues themselves are worked on by one more thread.
