@@ -93,15 +93,11 @@ fn a_purge_takes_delayed_messages_too() {
 
 #[test]
 fn a_restart_loses_no_delayed_message() {
-    for from_snapshot in [false, true] {
+    for restart in RESTARTS {
         let mut t = TestEngine::with_queue();
         t.send_delayed("q", "late", secs(20));
         t.send_delayed("q", "soon", secs(5));
-        if from_snapshot {
-            t.restart_from_snapshot()
-        } else {
-            t.restart_from_events()
-        }
+        restart(&mut t);
         assert_eq!(t.counts("q"), (0, 0, 2));
         let poll = t.poll("q", secs(10));
         t.wait(secs(5));

@@ -120,16 +120,12 @@ fn a_deleted_name_rests_in_its_own_account_and_region_only() {
 
 #[test]
 fn cool_downs_outlive_a_restart_to_the_millisecond() {
-    for from_snapshot in [false, true] {
+    for restart in RESTARTS {
         let mut t = TestEngine::with_queue();
         t.create("purged");
         t.delete_queue("q").expect("deletes");
         t.purge("purged").expect("purges");
-        if from_snapshot {
-            t.restart_from_snapshot()
-        } else {
-            t.restart_from_events()
-        }
+        restart(&mut t);
         t.wait(secs(60) - TICK);
         assert_eq!(t.try_create("q", &[]), Err(Error::QueueDeletedRecently));
         assert_eq!(t.purge("purged"), Err(Error::PurgeInProgress));

@@ -44,7 +44,8 @@ fn position_of(t: &TestEngine, body: &str) -> Position {
 
 #[test]
 fn a_message_moves_in_every_state_and_is_otherwise_the_same() {
-    let states: [(&str, fn() -> TestEngine); 4] = [
+    type Build = fn() -> TestEngine;
+    let states: [(&str, Build); 4] = [
         ("visible", visible),
         ("in flight", in_flight),
         ("returned", returned),

@@ -173,17 +173,13 @@ fn expired_messages_leave_room_in_flight_and_wake_who_waits() {
 
 #[test]
 fn what_expired_during_a_restart_does_not_come_back() {
-    for from_snapshot in [false, true] {
+    for restart in RESTARTS {
         let mut t = short_lived();
         t.send_all("q", &["a", "b"]);
         t.receive_for("q", secs(59)).truncate(1);
         t.send("q", "c");
         t.jump(PERIOD);
-        if from_snapshot {
-            t.restart_from_snapshot()
-        } else {
-            t.restart_from_events()
-        }
+        restart(&mut t);
         t.meet_deadlines();
         assert_eq!(t.counts("q"), (0, 0, 0));
         assert!(t.live_positions().is_empty());

@@ -311,16 +311,12 @@ fn every_timeout_keeps_its_own_end() {
 
 #[test]
 fn a_restart_forgets_no_timeout() {
-    for from_snapshot in [false, true] {
+    for restart in RESTARTS {
         let mut t = TestEngine::with_queue();
         t.send_all("q", &["a", "b"]);
         let got = t.receive("q");
         t.change("q", &got[1], secs(100)).expect("changes");
-        if from_snapshot {
-            t.restart_from_snapshot()
-        } else {
-            t.restart_from_events()
-        }
+        restart(&mut t);
         t.wait(secs(30) - TICK);
         t.expect_nothing("q");
         let poll = t.poll("q", secs(20));

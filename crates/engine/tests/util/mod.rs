@@ -246,6 +246,10 @@ fn ask(engine: &mut Engine, now: Timestamp, command: Command) -> Result<Reply, E
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Poll(pub(crate) RequestId);
 
+/// Both ways to come back after the end of a server.
+pub(crate) const RESTARTS: [fn(&mut TestEngine); 2] =
+    [TestEngine::restart_from_events, TestEngine::restart_from_snapshot];
+
 /// The live engine and those that follow its log.
 #[derive(Debug)]
 pub(crate) struct TestEngine {
