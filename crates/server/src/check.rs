@@ -63,7 +63,8 @@ fn check(dir: &Path, progress: Progress) -> (Verdict, String) {
             return unknown("it is not a data directory, since it holds no file of a log".into());
         }
         Ok(files) => {
-            progress.expect(files.iter().filter(|file| is_of_a_log(&file.name)).map(|file| file.bytes).sum())
+            let bytes = files.iter().filter(|file| is_of_a_log(&file.name)).map(|file| file.bytes);
+            progress.expect(bytes.sum());
         }
         Err(error) => return unknown(error.to_string()),
     }
@@ -106,17 +107,22 @@ fn rehearse<S: Storage>(storage: S) -> Start {
 fn tell(dir: &str, report: &CheckReport, start: Option<&Start>) -> (Verdict, String) {
     let mut lines: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
     let mut verdict = if report.is_sound() { Verdict::Sound } else { Verdict::Damaged };
+    let checkpoints = match report.checkpoints.len() {
+        1 => "1 checkpoint is".to_owned(),
+        count => format!("{count} checkpoints are"),
+    };
     lines.push(format!(
-        "{} segments hold {} records in {} frames ({} bytes); {} checkpoints are intact.",
-        report.segment_count,
-        report.record_count,
-        report.frame_count,
+        "The log, {}, holds {} in {} ({} bytes); {checkpoints} intact.",
+        counted(report.segment_count, "segment"),
+        counted(report.record_count, "record"),
+        counted(report.frame_count, "frame"),
         report.frame_bytes,
-        report.checkpoints.len()
     ));
     match start {
         Some(Ok(start)) => {
-            lines.push(format!("A start finds {} queues and {} messages.", start.queues, start.messages));
+            let (queues, messages) =
+                (counted(start.queues as u64, "queue"), counted(start.messages, "message"));
+            lines.push(format!("A start finds {queues} and {messages}."));
         }
         Some(Err(error)) => {
             verdict = Verdict::Damaged;
@@ -131,6 +137,10 @@ fn tell(dir: &str, report: &CheckReport, start: Option<&Start>) -> (Verdict, Str
         ),
     });
     (verdict, lines.join("\n") + "\n")
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 #[cfg(test)]

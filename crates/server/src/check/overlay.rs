@@ -1,6 +1,6 @@
 //! A storage whose changes stay in memory, so that a start can be rehearsed on a directory that must not change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -94,7 +94,10 @@ impl<S: Storage> Storage for Overlay<S> {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.with_names(|names| Ok(drop(names.remove(name).ok_or(io::ErrorKind::NotFound)?)))
+        self.with_names(|names| match names.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        })
     }
 
     fn sync_dir(&self) -> io::Result<()> {
@@ -167,15 +170,16 @@ impl<F: StorageFile> StorageFile for OverlayFile<F> {
         while written < buf.len() {
             let at = offset + written as u64;
             let (number, start) = (at / unit, (at % unit) as usize);
-            if !changes.blocks.contains_key(&number) {
-                let mut block = Box::new([0; BLOCK_BYTES]);
-                self.content.read_base(&mut block[..], number * unit)?;
-                changes.blocks.insert(number, block);
-            }
+            let block = match changes.blocks.entry(number) {
+                btree_map::Entry::Occupied(block) => block.into_mut(),
+                btree_map::Entry::Vacant(place) => {
+                    let mut block = Box::new([0; BLOCK_BYTES]);
+                    self.content.read_base(&mut block[..], number * unit)?;
+                    place.insert(block)
+                }
+            };
             let length = (BLOCK_BYTES - start).min(buf.len() - written);
-            if let Some(block) = changes.blocks.get_mut(&number) {
-                block[start..start + length].copy_from_slice(&buf[written..written + length]);
-            }
+            block[start..start + length].copy_from_slice(&buf[written..written + length]);
             written += length;
         }
         changes.bytes = changes.bytes.max(offset + buf.len() as u64);

@@ -60,7 +60,7 @@ fn a_sound_directory_is_told_with_what_is_in_it() {
     let dir = directory(&[]);
     let (verdict, text) = checked(dir.path());
     assert_eq!(verdict, Verdict::Sound, "{text}");
-    assert!(text.contains("A start finds 1 queues and 0 messages.\n"), "{text}");
+    assert!(text.contains("A start finds 1 queue and 0 messages.\n"), "{text}");
     assert!(text.ends_with(&format!("{} is sound.\n", dir.path().display())), "{text}");
 }
 
