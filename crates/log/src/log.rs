@@ -21,7 +21,8 @@ use crate::{
 /// The log as a whole. It exists only as its four roles, which [`open`](Self::open) gives out.
 pub enum SegmentedLog {}
 
-/// An open log. Call [`Keeper::prepare_spare`] once before serving. The directory stays locked until all four roles and all [`RecordRef`](crate::RecordRef)s are dropped.
+/// An open log. Call [`Keeper::prepare_spare`] once before serving. The directory stays locked until all four roles
+/// and all [`RecordRef`](crate::RecordRef)s are dropped.
 pub struct Opened<S: Storage> {
     /// Random bytes that were drawn when the log was created. Never changes.
     pub identity: [u8; 16],

@@ -182,3 +182,98 @@ fn magics(bytes: &[u8], end: usize) -> impl Iterator<Item = usize> {
         starts.map(move |at| index * BLANK.len() + at)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        frame::FrameHeader,
+        storage::{MemoryStorage, Storage},
+    };
+
+    const FROM: u32 = HEAD_BYTES;
+
+    /// A frame with a payload of `payload_bytes` sevens.
+    fn frame(key: Key, payload_bytes: usize, first_sequence: u64) -> Vec<u8> {
+        let payload = vec![7; payload_bytes];
+        let header = FrameHeader {
+            payload_bytes: payload_bytes as u32,
+            payload_crc: key.crc(&payload),
+            epoch: 1,
+            segment: 3,
+            record_count: 1,
+            first_sequence,
+            durable: FROM,
+        };
+        let mut bytes = header.encode(key).to_vec();
+        bytes.extend(payload);
+        bytes.resize(header.frame_bytes() as usize, 0);
+        bytes
+    }
+
+    #[test]
+    fn headers_are_found_wherever_reads_are_cut() {
+        let key = Key::new(&[1; 16]);
+        let storage = MemoryStorage::volatile();
+        let end = u64::from(FROM) + 2 * CHUNK_BYTES as u64;
+        let around_cut =
+            (-96..=96).step_by(8).map(|near| (i64::from(FROM) + CHUNK_BYTES as i64 + near) as u64);
+        for offset in around_cut.chain([u64::from(FROM), u64::from(FROM) + 4_088, end - 48]) {
+            let file = storage.create("x", end).unwrap();
+            file.write_all_at(&frame(key, 0, 0), offset).unwrap();
+            let found = |number, to| find_header(&file, key, number, FROM, to, |_| true).unwrap();
+            assert_eq!(found(3, end), Some(offset as u32));
+            assert_eq!(found(4, end), None, "of another segment");
+            assert_eq!(found(3, offset + 40), None, "cut off at {offset}");
+            file.write_all_at(&[0xff], offset + 30).unwrap();
+            assert_eq!(found(3, end), None, "damaged at {offset}");
+        }
+    }
+
+    #[test]
+    fn frames_that_do_not_belong_here_are_told_apart() {
+        let key = Key::new(&[1; 16]);
+        let storage = MemoryStorage::volatile();
+        let file = storage.create("x", 8_192).unwrap();
+        file.write_all_at(&frame(key, 100, 40), u64::from(FROM)).unwrap();
+        let fault = |segment, epoch_min, epoch_max, sequence| {
+            let expected = Expected { epoch_min, epoch_max, sequence };
+            match Walk::new(&file, key, segment, FROM, 8_192, expected).next().unwrap() {
+                Step::Fault(fault) => Some(fault),
+                _ => None,
+            }
+        };
+        assert_eq!(fault(3, 0, 9, None), None);
+        assert_eq!(fault(3, 1, 1, Some(40)), None);
+        assert_eq!(fault(2, 0, 9, None), Some(FrameFault::Stale), "of another segment");
+        assert_eq!(fault(3, 2, 9, None), Some(FrameFault::Stale), "of an earlier owner");
+        assert_eq!(fault(3, 0, 0, None), Some(FrameFault::FutureEpoch));
+        assert_eq!(fault(3, 0, 9, Some(41)), Some(FrameFault::Sequence));
+        assert_eq!(fault(3, 0, 9, Some(39)), Some(FrameFault::Sequence));
+    }
+
+    #[test]
+    fn walk_crosses_reads_of_any_cut() {
+        let key = Key::new(&[1; 16]);
+        let storage = MemoryStorage::volatile();
+        let lengths = [1, CHUNK_BYTES - 100, 90, 3 * CHUNK_BYTES, 0, 8, CHUNK_BYTES, 77];
+        let bytes: Vec<u8> =
+            lengths.iter().zip(0..).flat_map(|(length, sequence)| frame(key, *length, sequence)).collect();
+        let file = storage.create("x", u64::from(FROM) + bytes.len() as u64 + 500).unwrap();
+        file.write_all_at(&bytes, u64::from(FROM)).unwrap();
+        let expected = Expected { epoch_min: 0, epoch_max: 1, sequence: None };
+        let limit = u64::from(FROM) + bytes.len() as u64;
+        for (limit, at_limit) in [(limit, true), (limit + 500, false)] {
+            let mut walk = Walk::new(&file, key, 3, FROM, limit, expected);
+            for length in lengths {
+                let Step::Frame(_, payload) = walk.next().unwrap() else { panic!("a frame of {length}") };
+                assert_eq!(payload, vec![7; length]);
+            }
+            match walk.next().unwrap() {
+                Step::Limit => assert!(at_limit),
+                Step::Fault(fault) => assert_eq!((fault, at_limit), (FrameFault::Blank, false)),
+                Step::Frame(..) => panic!("there are no more frames"),
+            }
+        }
+    }
+}

@@ -8,8 +8,8 @@ mod harness;
 
 use harness::{IDENTITY, scan, small};
 use tidegate_log::{
-    CrashPolicy, KeeperError, LogConfig, LogError, MemoryStorage, Opened, Position, SegmentedLog, Storage,
-    StorageFile, check,
+    CrashPolicy, Fault, KeeperError, LogConfig, LogError, MemoryStorage, Opened, Position, SegmentedLog,
+    Storage, StorageFile, Trigger, check,
 };
 
 const HEAD: u64 = 4096;
@@ -322,6 +322,23 @@ fn adopted_writes_survive_a_later_power_loss() {
     assert_eq!(scan(&log.reader, log.replay_from, log.tail).len(), 1);
     drop(log);
     assert_eq!(recover(&storage.crash(CrashPolicy::DropAll)), Outcome::Frames(1));
+}
+
+/// The same for names: the spare segment that a killed process had just named, and never synced the name of.
+#[test]
+fn adopted_names_survive_a_later_power_loss() {
+    let storage = MemoryStorage::new();
+    let mut log = open(&storage).unwrap();
+    append(&mut log, 12_500);
+    // Create, write, sync, rename, sync of the directory: the last one fails.
+    storage.inject(Trigger::Operation(storage.operations() + 5), Fault::Error);
+    log.keeper.prepare_spare().unwrap_err();
+    drop(log);
+    let storage = storage.restart_process();
+    let mut log = open(&storage).unwrap();
+    assert_eq!(append(&mut log, 10).0.segment(), 2);
+    drop(log);
+    assert_eq!(recover(&storage.crash(CrashPolicy::DropAll)), Outcome::Frames(2));
 }
 
 #[test]
