@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -80,6 +81,8 @@ func startServer() (stop func() error, err error) {
 	}
 	server := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir", dataDir)
 	server.Stderr = os.Stderr
+	// The server takes settings from TIDEGATE_* variables and refuses those it does not know.
+	server.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "TIDEGATE_") })
 	stdout, err := server.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -89,6 +92,7 @@ func startServer() (stop func() error, err error) {
 	}
 	found := make(chan string, 1)
 	go func() {
+		defer close(found)
 		// Reads to the end, so that a full pipe never blocks the server.
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			if match := endpointLine.FindStringSubmatch(lines.Text()); match != nil {
@@ -110,6 +114,8 @@ func startServer() (stop func() error, err error) {
 	select {
 	case endpoint = <-found:
 	case <-time.After(startTimeout):
+	}
+	if endpoint == "" {
 		err = errors.New("it announced no endpoint")
 	}
 	if err == nil {

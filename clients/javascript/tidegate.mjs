@@ -28,7 +28,7 @@ async function start() {
   const child = spawn(
     process.env.TIDEGATE_BIN ?? DEFAULT_BINARY,
     ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir", dataDir],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { env: environmentWithoutSettings(), stdio: ["ignore", "pipe", "inherit"] },
   );
   const exited = once(child, "exit");
   const stop = async () => {
@@ -46,6 +46,11 @@ async function start() {
     await rm(dataDir, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** The server takes settings from TIDEGATE_* variables and refuses those it does not know. */
+function environmentWithoutSettings() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TIDEGATE_")));
 }
 
 async function announcedEndpoint(child, exited) {

@@ -6,6 +6,9 @@ from botocore.exceptions import ClientError
 
 from test_messages import CUSTOM_TYPES, TRACE, counts, receive
 
+# Strict: a test that passes fails the run, so that these marks go when dead letters and redrive come.
+not_built_yet = pytest.mark.xfail(reason="dead letters and redrive are not built yet", strict=True)
+
 
 def arn(sqs, url):
     return sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -29,6 +32,7 @@ def exhaust(sqs, source, dlq):
     return message
 
 
+@not_built_yet
 def test_message_moves_on_the_receive_that_exceeds_the_count(sqs, pair):
     source, dlq = pair
     sent = sqs.send_message(
@@ -48,6 +52,7 @@ def test_message_moves_on_the_receive_that_exceeds_the_count(sqs, pair):
     assert dead["Attributes"]["ApproximateReceiveCount"] == "2"
 
 
+@not_built_yet
 def test_sources_are_listed(sqs, pair):
     source, dlq = pair
     assert sqs.list_dead_letter_source_queues(QueueUrl=dlq)["queueUrls"] == [source]
@@ -56,6 +61,7 @@ def test_sources_are_listed(sqs, pair):
     assert not sqs.list_dead_letter_source_queues(QueueUrl=dlq).get("queueUrls")
 
 
+@not_built_yet
 def test_redrive_brings_messages_home(sqs, pair):
     source, dlq = pair
     sqs.send_message(QueueUrl=source, MessageBody="home again")
@@ -78,6 +84,7 @@ def test_redrive_brings_messages_home(sqs, pair):
     assert "DestinationArn" not in task
 
 
+@not_built_yet
 def test_move_task_errors(sqs, name, queue_url):
     with pytest.raises(ClientError) as raised:
         sqs.start_message_move_task(SourceArn=arn(sqs, queue_url))

@@ -165,7 +165,6 @@ def test_missing_queue_is_reported_by_every_action(sqs, endpoint, name, protocol
         lambda: sqs.list_queue_tags(QueueUrl=missing),
         lambda: sqs.purge_queue(QueueUrl=missing),
         lambda: sqs.delete_queue(QueueUrl=missing),
-        lambda: sqs.list_dead_letter_source_queues(QueueUrl=missing),
     ]
     for call in calls:
         with pytest.raises(sqs.exceptions.QueueDoesNotExist) as raised:

@@ -55,7 +55,7 @@ def _server(data_dir, env):
     binary = os.environ.get("TIDEGATE_BIN", str(_DEFAULT_BINARY))
     process = subprocess.Popen(
         [binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir", data_dir],
-        env={**os.environ, **env},
+        env={**_without_settings(os.environ), **env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -71,6 +71,11 @@ def _server(data_dir, env):
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _without_settings(env):
+    """The server takes settings from TIDEGATE_* variables and refuses those it does not know."""
+    return {name: value for name, value in env.items() if not name.startswith("TIDEGATE_")}
 
 
 def _announced_endpoint(process):

@@ -68,7 +68,14 @@ impl Server {
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/release/tidegate")
         });
         let data_dir = tempfile::Builder::new().prefix("tidegate-suite-").tempdir().unwrap();
-        let mut child = Command::new(&binary)
+        let mut command = Command::new(&binary);
+        // The server takes settings from TIDEGATE_* variables and refuses those it does not know.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TIDEGATE_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir"])
             .arg(data_dir.path())
             .stdin(Stdio::null())

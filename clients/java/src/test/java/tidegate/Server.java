@@ -44,11 +44,13 @@ final class Server implements AutoCloseable {
         }
         String binary = Optional.ofNullable(System.getenv("TIDEGATE_BIN")).orElse("../../target/release/tidegate");
         Path dataDir = Files.createTempDirectory("tidegate-suite-");
-        Process process = new ProcessBuilder(
+        ProcessBuilder command = new ProcessBuilder(
                         binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
                         "--data-dir", dataDir.toString())
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
+                .redirectError(ProcessBuilder.Redirect.INHERIT);
+        // The server takes settings from TIDEGATE_* variables and refuses those it does not know.
+        command.environment().keySet().removeIf(name -> name.startsWith("TIDEGATE_"));
+        Process process = command.start();
         try {
             URI endpoint = announcedEndpoint(process);
             waitUntilHealthy(endpoint);
