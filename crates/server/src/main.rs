@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod check;
 mod cli;
 mod config;
 mod declared;
@@ -19,7 +20,7 @@ const EXIT_LOG_FAILED: i32 = 3;
 fn main() -> ExitCode {
     match cli::parse() {
         cli::Invocation::Serve(flags) => serve(&flags),
-        cli::Invocation::Check { .. } => ExitCode::from(2),
+        cli::Invocation::Check { dir } => check::run(&dir),
     }
 }
 

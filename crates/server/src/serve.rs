@@ -19,6 +19,7 @@ use tidegate_log::{DirStorage, LogConfig, LogError, MemoryStorage, SegmentedLog,
 use tidegate_protocol::ReceiptKey;
 use tidegate_store::{RecoverError, Recovered, recover};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Why the server does not start.
@@ -58,6 +59,7 @@ pub(crate) enum ServeError {
 
 /// Serves until SIGTERM or SIGINT.
 pub(crate) fn run(config: Config) -> Result<(), ServeError> {
+    raise_open_files_limit();
     match config.durability {
         Durability::Memory => run_on(MemoryStorage::volatile(), config),
         Durability::Fsync | Durability::Os => {
@@ -77,6 +79,15 @@ fn run_on<S: Storage>(storage: S, config: Config) -> Result<(), ServeError> {
         .build()
         .map_err(ServeError::Runtime)?;
     runtime.block_on(serve(recovered, config))
+}
+
+/// Lets the process open as many files as it may ask for: every connection is one, and the usual limit is 1,024.
+fn raise_open_files_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_err() {
+        tracing::warn!(limit = current, "the limit of open files cannot be raised; it bounds connections");
+    }
 }
 
 /// How far an append goes in each mode of the server.
@@ -122,6 +133,8 @@ fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, S
 }
 
 async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<(), ServeError> {
+    // Before the first connection is taken: whoever was answered may ask for the stop.
+    let mut signals = StopSignals::catch();
     let receipt_key = ReceiptKey(recovered.identity);
     let (api_listener, api_address) = listen(config.listen, "listen").await?;
     let (admin_listener, admin_address) = listen(config.admin, "admin").await?;
@@ -161,7 +174,7 @@ async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<()
     ));
     announce(&endpoint, admin_address, &config);
 
-    wait_for_signal().await;
+    signals.wait().await;
     tracing::info!("stopping");
     let _ = stop.send(true);
     shard.stop_waiting();
@@ -218,12 +231,25 @@ fn announce(endpoint: &str, admin: SocketAddr, config: &Config) {
     let _ = io::stdout().write_all(banner.as_bytes()).and_then(|()| io::stdout().flush());
 }
 
-async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).expect("a handler for SIGTERM can be set");
-    let mut interrupt = signal(SignalKind::interrupt()).expect("a handler for SIGINT can be set");
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// What tells the server to stop.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// From here on a signal no longer ends the process by itself.
+    fn catch() -> Self {
+        StopSignals {
+            terminate: signal(SignalKind::terminate()).expect("a handler for SIGTERM can be set"),
+            interrupt: signal(SignalKind::interrupt()).expect("a handler for SIGINT can be set"),
+        }
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
