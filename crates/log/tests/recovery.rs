@@ -8,8 +8,8 @@ mod harness;
 
 use harness::{IDENTITY, scan, small};
 use tidegate_log::{
-    CrashPolicy, Fault, KeeperError, LogConfig, LogError, MemoryStorage, Opened, Position, SegmentedLog,
-    Storage, StorageFile, Trigger, check,
+    CrashPolicy, Fault, KeeperError, LogConfig, LogError, MemoryStorage, Opened, Position, ReadError,
+    SegmentedLog, Storage, StorageFile, Trigger, check,
 };
 
 const HEAD: u64 = 4096;
@@ -156,11 +156,43 @@ fn corruption_says_where_and_what() {
     assert!(text.contains("Nothing was changed"), "{text}");
 }
 
+/// Twofold damage must not make a segment in use look like a spare one, which would be overwritten.
+#[test]
+fn lost_seal_and_damaged_first_frame_after_it_are_refused() {
+    let (storage, places) = two_segments();
+    zero(&storage, FIRST, SEAL, 64);
+    flip(&storage, SECOND, u64::from(places[3].0.offset()) + 5);
+    assert_eq!(recover(&storage), Outcome::Refused { segment: 1 });
+}
+
+#[test]
+fn damaged_record_is_not_given_out() {
+    for bytes in [10, 4_088, 4_089, 9_000] {
+        let storage = MemoryStorage::new();
+        let mut log = open(&storage).unwrap();
+        let start = append(&mut log, bytes).0;
+        append(&mut log, 10);
+        let record = Position::new(1, start.offset() + 48);
+        assert_eq!(log.reader.read(record).unwrap(), vec![0x5a; bytes]);
+        for within in [0, 2, 3, 4, 8, 7 + bytes as u64] {
+            let offset = u64::from(record.offset()) + within;
+            flip(&storage, FIRST, offset);
+            assert!(
+                matches!(log.reader.read(record), Err(ReadError::Damaged { .. })),
+                "{bytes}, byte {within}"
+            );
+            flip(&storage, FIRST, offset);
+        }
+        assert!(log.reader.read(record).is_ok());
+    }
+}
+
 #[test]
 fn missing_segment_is_refused_unless_a_checkpoint_covers_it() {
     let (storage, places) = two_segments();
     storage.remove(FIRST).unwrap();
-    assert_eq!(recover(&storage), Outcome::Refused { segment: 1 });
+    let opened = open(&storage.restart_process());
+    assert!(matches!(opened, Err(LogError::Corrupt { segment: 1, .. })), "already when it is opened");
 
     let (storage, places_2) = two_segments();
     assert_eq!(places, places_2);
