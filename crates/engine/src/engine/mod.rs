@@ -194,6 +194,8 @@ impl Engine {
         if let Some(due) = queue.next_due()
             && queue.armed_at.is_none_or(|armed| due < armed)
         {
+            // Armed for now or earlier, the timer would ring for ever within one call of `handle_timeout`.
+            assert!(now < due, "whatever was due is settled");
             if let Some(armed) = queue.armed_at.replace(due) {
                 self.timers.disarm_queue(armed, id);
             }
