@@ -113,6 +113,8 @@ impl<S: Storage> Owner<S> {
                 self.handle(request, without_wait(*command, self.waiting_allowed));
             }
             Input::Cancel(request) => {
+                // An answer made in this very turn goes out first: it finds nobody and comes back.
+                self.commit();
                 self.shard.cancel(request);
                 self.callers.remove(&request);
             }
