@@ -90,7 +90,8 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle_timeout)
         .max_headers(limits.headers_max)
+        // The size of the buffer is a bound as well, but a loose one.
+        .max_header_size(limits.header_bytes_max)
         .max_buf_size(limits.header_bytes_max)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service)
 }
