@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
@@ -74,6 +74,9 @@ impl<S: Storage> Api<S> {
 
     async fn collect(&self, body: Incoming) -> Result<Bytes, Fault> {
         let limit = self.settings.body_bytes_max;
+        if body.size_hint().lower() > limit as u64 {
+            return Err(Fault::RequestTooLong { limit });
+        }
         let collected = Limited::new(body, limit).collect();
         match tokio::time::timeout(self.settings.body_timeout, collected).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -159,8 +162,8 @@ impl<S: Storage> Api<S> {
 fn fault_of(gone: Gone) -> Fault {
     Fault::Unavailable {
         reason: match gone {
-            Gone::Busy => "Too many requests wait.",
-            Gone::Stopped => "The server is going down.",
+            Gone::Busy => "too many requests wait",
+            Gone::Stopped => "it is going down",
         },
     }
 }
