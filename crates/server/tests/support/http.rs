@@ -1,0 +1,159 @@
+//! A blocking HTTP/1.1 client that hides nothing: it sends what it is given, and reads one answer at a time.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longer than any long poll, so that an answer that never comes fails the test instead of hanging it.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One connection.
+pub struct Connection {
+    stream: TcpStream,
+    /// Bytes that came and belong to no answer yet.
+    rest: Vec<u8>,
+}
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Connection {
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, READ_TIMEOUT)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        stream.set_write_timeout(Some(READ_TIMEOUT))?;
+        Ok(Connection { stream, rest: Vec::new() })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Ends the sending direction only.
+    pub fn close_write(&self) {
+        // The server may have closed already.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Reads the next final answer.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the connection ends before the first byte of one or within it.
+    pub fn read(&mut self) -> io::Result<Answer> {
+        loop {
+            let answer = self.read_any()?;
+            if answer.status >= 200 {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Reads the next answer, which may be an interim one such as `100 Continue`.
+    pub fn read_any(&mut self) -> io::Result<Answer> {
+        let head_end = loop {
+            if let Some(at) = self.rest.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+            self.more()?;
+        };
+        let head = String::from_utf8_lossy(&self.rest[..head_end]).into_owned();
+        let mut lines = head.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other(format!("no status line: {head:?}")))?;
+        let headers: Vec<_> = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        self.rest.drain(..head_end);
+        let mut answer = Answer { status, headers, body: Vec::new() };
+        if status >= 200 {
+            let length = answer.header("content-length").unwrap_or("0").parse().map_err(io::Error::other)?;
+            while self.rest.len() < length {
+                self.more()?;
+            }
+            answer.body = self.rest.drain(..length).collect();
+        }
+        Ok(answer)
+    }
+
+    /// Reads what still comes until the server closes; how many bytes that were.
+    pub fn read_to_end(&mut self) -> io::Result<usize> {
+        let mut more = Vec::new();
+        self.stream.read_to_end(&mut more)?;
+        Ok(more.len() + std::mem::take(&mut self.rest).len())
+    }
+
+    /// Whether the server has closed the connection and nothing is left to read.
+    pub fn is_closed(&self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let seen = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).unwrap();
+        match seen {
+            Ok(length) => length == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
+    fn more(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 65_536];
+        match self.stream.read(&mut chunk)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            length => {
+                self.rest.extend_from_slice(&chunk[..length]);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// Whether the connection can take another request.
+    pub fn keeps_alive(&self) -> bool {
+        !self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
+}
+
+/// The bytes of a request. `Host` and `Content-Length` are added unless given.
+pub fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
+    let given = |wanted: &str| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    let mut header = |name: &str, value: &str| {
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.extend_from_slice(b"\r\n");
+    };
+    for (name, value) in headers {
+        header(name, value);
+    }
+    if !given("host") {
+        header("Host", "127.0.0.1");
+    }
+    if !given("content-length") && !given("transfer-encoding") {
+        header("Content-Length", &body.len().to_string());
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// One GET on a connection of its own.
+pub fn get(address: SocketAddr, target: &str) -> Answer {
+    let mut connection = Connection::open(address).unwrap();
+    connection.write(&request("GET", target, &[], b"")).unwrap();
+    connection.read().unwrap()
+}

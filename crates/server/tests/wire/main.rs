@@ -1,0 +1,26 @@
+//! End-to-end tests: the real binary, spoken to over real sockets. One module for each group of behaviours.
+//!
+//! With `TIDEGATE_LONG=1` those run as well that take tens of seconds because a wait on the wire does.
+
+#![allow(clippy::unwrap_used, reason = "all of it is test code")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_requests;
+mod cancelled_polls;
+mod connections;
+mod creation;
+mod declared_queues;
+mod digests;
+mod errors;
+mod framing;
+mod idle;
+mod operators;
+mod polling;
+mod queue_urls;
+mod read_back;
+mod selection;
+mod sizes;
+mod stopping;
+mod survival;
