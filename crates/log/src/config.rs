@@ -64,6 +64,12 @@ impl LogConfig {
         u64::from(self.headroom_bytes() / 4)
     }
 
+    /// When less than this is left of a segment file while the next is still in the making, what stores more is refused.
+    /// Until then the keeper has merely not come round to it.
+    pub(crate) fn late_room_bytes(&self) -> u64 {
+        u64::from(self.headroom_bytes() / 2)
+    }
+
     /// Bytes of the reserve file that is given up so that a checkpoint can be written on a full disk.
     pub(crate) fn reserve_bytes(&self) -> u64 {
         u64::from(self.segment_bytes / 64)

@@ -16,7 +16,7 @@ use crate::{
 pub enum Space {
     /// Accept everything.
     Ample,
-    /// There is no next segment and no room for one, or the active segment has reached its full length before the
+    /// There is no next segment and no room for one, or half of the active segment's headroom is used up before the
     /// next was ready. Refuse what stores more; go on with what leads out of it, deletes above all.
     Low,
     /// The headroom of the active segment is all but used up, too. Refuse everything until [`Ample`](Self::Ample) or
@@ -220,7 +220,7 @@ impl<S: Storage> Framer<S> {
             Space::Ample
         } else if self.room_bytes() < self.shared.config.last_room_bytes() {
             Space::Full
-        } else if spare.has_no_room() || self.used_bytes() >= u64::from(self.full_at) {
+        } else if spare.has_no_room() || self.room_bytes() < self.shared.config.late_room_bytes() {
             Space::Low
         } else {
             Space::Ample

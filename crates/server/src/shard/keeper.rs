@@ -151,11 +151,14 @@ impl<S: Storage> House<S> {
     }
 
     /// Has the messages that live in a sparse segment stored anew; it is dead afterwards.
-    fn empty(&self, segment: u32) {
-        let offered = offer_messages(&self.shard.reader, segment, |messages| {
-            match self.shard.call_blocking(Command::Relocate { messages }) {
-                Ok(Ok(_)) => ControlFlow::Continue(()),
-                Ok(Err(_)) | Err(_) => ControlFlow::Break(()),
+    fn empty(&mut self, segment: u32) {
+        let House { keeper, shard, .. } = self;
+        let offered = offer_messages(&shard.reader, segment, |messages| {
+            let moved = shard.call_blocking(Command::Relocate { messages });
+            // The next segment may be due long before this one is read through.
+            match (moved, keeper.prepare_spare()) {
+                (Ok(Ok(_)), Ok(true)) => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
             }
         });
         match offered {
