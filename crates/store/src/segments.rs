@@ -39,7 +39,8 @@ pub struct ReclaimPlan {
 }
 
 impl Segments {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, SegmentUse)> {
+    /// Every segment that is known, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, SegmentUse)> {
         self.0.iter().map(|(number, usage)| (*number, *usage))
     }
 
@@ -71,6 +72,10 @@ impl Segments {
 
     /// Decides on the segments before `checkpoint`; later ones are needed for recovery. `present` lists the
     /// sealed segments with the bytes they take.
+    ///
+    /// The counts must be a copy that was taken between two frames, is not used before everything up to then is
+    /// durable, and is not older than `checkpoint`: a segment is dead for good only once the deletes and moves that
+    /// emptied it cannot be lost, and one of which the counts know nothing passes for dead.
     pub fn plan(&self, present: impl IntoIterator<Item = (u32, u64)>, checkpoint: Position) -> ReclaimPlan {
         let mut plan = ReclaimPlan::default();
         let mut fewest = u64::MAX;
