@@ -127,6 +127,9 @@ fn a_batch_is_shared_by_the_polls_in_their_order_and_sizes() {
 #[test]
 fn a_poll_never_waits_to_fill_its_batch() {
     let mut t = TestEngine::with_queue();
+    t.send("q", "alone");
+    let poll = t.poll("q", secs(20));
+    t.expect_answer(poll, &["alone"]);
     t.send_all("q", &["a", "b"]);
     let poll = t.poll("q", secs(20));
     t.expect_answer(poll, &["a", "b"]);
