@@ -14,6 +14,11 @@ mod telemetry;
 
 use std::process::ExitCode;
 
+/// Messages are allocated on the threads that decode and freed on the one that owns the queues; the system's allocator
+/// takes locks for that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Exit code after a failed write or fsync of the log.
 const EXIT_LOG_FAILED: i32 = 3;
 

@@ -139,7 +139,7 @@ async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<()
     let (api_listener, api_address) = listen(config.listen, "listen").await?;
     let (admin_listener, admin_address) = listen(config.admin, "admin").await?;
     let metrics = Arc::new(Metrics::new());
-    let (shard, threads) = Shard::start(recovered, log_durability(config.durability), &metrics.log);
+    let (shard, threads) = Shard::start(recovered, &metrics.log);
     declared::create(&shard, &config.queues).await?;
 
     let endpoint = format!("http://{api_address}");

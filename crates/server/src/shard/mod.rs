@@ -1,20 +1,20 @@
-//! A shard on its threads: one owns the engine, one writes the log, one keeps house.
+//! A shard on its threads: one owns engine and log, one keeps house.
 //!
 //! ```text
-//!   tasks ── commands ──▶ inbox ──▶ owner (engine) ── frames, replies ──▶ writer (log, fsync)
-//!     ▲                              │  ▲                                    │
-//!     │                    housekeeping │ relocations                        │
-//!     │                              ▼  │                                    │
-//!     │                             keeper                                   │
-//!     └────────────────────────── answers, once durable ─────────────────────┘
+//!   tasks ── commands ──▶ inbox ──▶ owner: engine, then log and fsync
+//!     ▲                              │ ▲ │
+//!     │                 housekeeping │ │ │ relocations
+//!     │                              ▼ │ │
+//!     │                            keeper│
+//!     └────────── answers, once durable ─┘
 //! ```
 
 mod answer;
 mod clock;
+mod commit;
 mod inbox;
 mod keeper;
 mod owner;
-mod writer;
 
 pub(crate) use answer::{Answer, Gone};
 pub(crate) use clock::system_time;
@@ -22,13 +22,14 @@ pub(crate) use owner::QueueReport;
 
 use crate::metrics::LogMetrics;
 use answer::{Callback, Caller};
+use commit::Committer;
 use inbox::{Inbox, Refused};
 use owner::{Input, Owner};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use tidegate_engine::{Command, Delivery, RequestId, StoredMessage};
-use tidegate_log::{Durability, ReadError, Reader, Storage};
+use tidegate_log::{ReadError, Reader, Storage};
 use tidegate_store::Recovered;
 use tidegate_store::codec::{self, DecodeError};
 use tokio::sync::oneshot;
@@ -50,7 +51,6 @@ impl<S: Storage> Clone for Shard<S> {
 /// The threads of a shard; joined at the end.
 pub(crate) struct Threads {
     owner: JoinHandle<()>,
-    writer: JoinHandle<()>,
     keeper: JoinHandle<()>,
 }
 
@@ -67,22 +67,16 @@ pub(crate) enum MessageUnreadable {
 
 impl<S: Storage> Shard<S> {
     /// Starts the threads of a recovered shard.
-    pub(crate) fn start(
-        recovered: Recovered<S>,
-        durability: Durability,
-        metrics: &LogMetrics,
-    ) -> (Self, Threads) {
+    pub(crate) fn start(recovered: Recovered<S>, metrics: &LogMetrics) -> (Self, Threads) {
+        let Recovered { shard: core, appender, reader, keeper, .. } = recovered;
         let inbox = Arc::new(Inbox::new());
-        let (commits, writer) = writer::start(recovered.appender, durability, metrics.clone(), inbox.clone());
-        let shard = Shard {
-            inbox: inbox.clone(),
-            reader: recovered.reader.clone(),
-            next_request: Arc::new(AtomicU64::new(0)),
-        };
-        let (signal, keeper) = keeper::start(recovered.keeper, shard.clone(), metrics.clone());
-        let owner = Owner::new(recovered.shard, commits, signal);
+        let next_request = Arc::new(AtomicU64::new(0));
+        let shard = Shard { inbox: inbox.clone(), reader, next_request };
+        let (signal, keeper) = keeper::start(keeper, shard.clone(), metrics.clone());
+        let committer = Committer { appender, metrics: metrics.clone(), inbox: inbox.clone() };
+        let owner = Owner::new(core, committer, signal);
         let owner = spawn("owner", move || owner.run(&inbox));
-        (shard, Threads { owner, writer, keeper })
+        (shard, Threads { owner, keeper })
     }
 
     /// Puts a command to the engine and waits for its answer, which may take as long as a long poll.
@@ -143,7 +137,7 @@ impl<S: Storage> Shard<S> {
     pub(crate) fn stop(&self, threads: Threads) {
         let _ = self.push(Input::Stop);
         self.inbox.close();
-        for thread in [threads.owner, threads.keeper, threads.writer] {
+        for thread in [threads.owner, threads.keeper] {
             if thread.join().is_err() {
                 tracing::error!("a shard thread ended with a panic");
             }

@@ -1,10 +1,10 @@
-//! The thread that owns the engine: takes what waits, handles it, hands on one commit, sleeps.
+//! The thread that owns engine and log: takes what waits, handles it, commits it with one fsync, sleeps.
 
 use super::answer::Callback;
 use super::clock::Clock;
+use super::commit::{Committer, Release};
 use super::inbox::Inbox;
 use super::keeper::Signal;
-use super::writer::{Commits, Release};
 use std::collections::HashMap;
 use std::time::Duration;
 use tidegate_engine::{Command, QueueGauge, Receipt, RequestId};
@@ -45,15 +45,14 @@ pub(crate) struct Housekeeping {
     pub(crate) checkpoint: Option<Checkpoint>,
 }
 
-/// Frame bytes after which a turn hands on what it has, so that the fsync of one part overlaps the handling of
-/// the next: the best size of one write by measurement is 64–512 KiB.
+/// Frame bytes after which a turn commits what it has: the best size of one write by measurement is 64–512 KiB.
 const COMMIT_BYTES: usize = 256 << 10;
 /// The id of requests that nobody waits for.
 const NOBODY: RequestId = RequestId(u64::MAX);
 
 pub(crate) struct Owner<S: Storage> {
     shard: Shard<S>,
-    commits: Commits<S>,
+    committer: Committer<S>,
     signal: Signal,
     clock: Clock,
     callers: HashMap<RequestId, Callback>,
@@ -63,13 +62,13 @@ pub(crate) struct Owner<S: Storage> {
 }
 
 impl<S: Storage> Owner<S> {
-    pub(crate) fn new(shard: Shard<S>, commits: Commits<S>, signal: Signal) -> Self {
+    pub(crate) fn new(shard: Shard<S>, committer: Committer<S>, signal: Signal) -> Self {
         Owner {
             clock: Clock::start(shard.at()),
             // Not a segment's number, so that the keeper is called for the first one too.
             active_segment: 0,
             shard,
-            commits,
+            committer,
             signal,
             callers: HashMap::new(),
             waiting_allowed: true,
@@ -152,8 +151,7 @@ impl<S: Storage> Owner<S> {
             segments: self.shard.segments().clone(),
             checkpoint: useful.then(|| self.shard.checkpoint()),
         };
-        // Through the writer, so that the keeper gets a checkpoint only of what is durable.
-        self.commits.push(None, vec![Release::Housekeeping(answer, Box::new(housekeeping))]);
+        self.committer.commit(None, vec![Release::Housekeeping(answer, Box::new(housekeeping))]);
     }
 
     fn commit(&mut self) {
@@ -164,7 +162,7 @@ impl<S: Storage> Owner<S> {
                 releases.push(Release::Answer(callback, outcome));
             }
         }
-        self.commits.push(commit.frame, releases);
+        self.committer.commit(commit.frame, releases);
     }
 
     /// Calls the keeper when a segment was begun or a checkpoint is due.
@@ -182,8 +180,7 @@ impl<S: Storage> Owner<S> {
         let segments = self.shard.segments().clone();
         let checkpoint = self.shard.checkpoint_useful().then(|| self.shard.checkpoint());
         let last = Housekeeping { segments, checkpoint };
-        self.commits.push(None, vec![Release::Last(self.signal.clone(), Box::new(last))]);
-        self.commits.close();
+        self.committer.commit(None, vec![Release::Last(self.signal.clone(), Box::new(last))]);
     }
 }
 

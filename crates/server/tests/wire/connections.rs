@@ -2,10 +2,15 @@
 
 use crate::bad_requests::survive;
 use crate::support::http::{Connection, request};
-use crate::support::server::Setup;
+use crate::support::server::{Server, Setup};
 use crate::support::sqs::JSON;
 use crate::support::wait_until;
 use serde_json::json;
+
+/// Connections that the server counts as open.
+fn open(server: &Server) -> f64 {
+    server.metric("tidegate_connections").unwrap()
+}
 
 #[test]
 fn a_flood_of_idle_connections_leaves_others_served() {
@@ -29,12 +34,12 @@ fn a_flood_of_idle_connections_leaves_others_served() {
                 assert_eq!(client.receive("served", 0).len(), 1);
             }
         }
-        wait_until("all connections are counted", || server.metric("tidegate_connections") >= Some(501.0));
+        wait_until("all connections are counted", || open(server) >= 501.0);
         for _ in 0..20 {
             server.client().send("served", "m");
         }
         drop(flood);
-        wait_until("all of them are let go", || server.metric("tidegate_connections") <= Some(2.0));
+        wait_until("all of them are let go", || open(server) <= 2.0);
     });
 }
 
@@ -42,7 +47,7 @@ fn a_flood_of_idle_connections_leaves_others_served() {
 fn connections_over_the_limit_wait_and_get_their_turn() {
     let server = Setup::new().env("TIDEGATE_CONNECTIONS_MAX", "4").start();
     let held: Vec<_> = (0..4).map(|_| Connection::open(server.endpoint).unwrap()).collect();
-    wait_until("all places are taken", || server.metric("tidegate_connections") == Some(4.0));
+    wait_until("all places are taken", || open(&server) == 4.0);
     let mut waiting = Connection::open(server.endpoint).unwrap();
     waiting.write(&request("GET", "/health", &[], b"")).unwrap();
     assert_eq!(server.page("/health").status, 200, "operators have places of their own");
@@ -82,7 +87,7 @@ fn a_client_that_does_not_read_is_not_read_from() {
             }
         }
         drop(deaf);
-        wait_until("all of them are let go", || server.metric("tidegate_connections") <= Some(2.0));
+        wait_until("all of them are let go", || open(server) <= 2.0);
     });
 }
 
@@ -95,6 +100,6 @@ fn opening_and_closing_many_connections_leaves_nothing_behind() {
         for _ in 0..200 {
             assert_eq!(crate::support::http::get(server.endpoint, "/health").status, 200);
         }
-        wait_until("all of them are let go", || server.metric("tidegate_connections") <= Some(1.0));
+        wait_until("all of them are let go", || open(server) <= 1.0);
     });
 }
