@@ -137,33 +137,37 @@ pub struct Receive {
     pub wait: Option<Duration>,
 }
 
-/// What may become of a command when room for new messages is short.
+/// What a command asks of the log; decides whether it is accepted while room is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Stores something new: refused when room is short.
+    /// Stores something new.
     Stores,
-    /// Writes little and lets others go on: accepted until nothing fits any more.
-    Settles,
+    /// Stores messages anew so that an old segment can be given back: takes room and then makes more.
+    Moves,
+    /// Writes a few bytes.
+    Changes,
+    /// Writes a few bytes and makes room.
+    Frees,
     /// Writes nothing.
     Reads,
 }
 
 impl Command {
-    /// What the command demands of the log.
+    /// What the command asks of the log.
     pub fn demand(&self) -> Demand {
         match self {
             Command::CreateQueue { .. }
             | Command::SetQueueAttributes { .. }
             | Command::TagQueue { .. }
-            | Command::Send { .. }
-            | Command::Relocate { .. } => Demand::Stores,
-            Command::DeleteQueue { .. }
-            | Command::UntagQueue { .. }
-            | Command::PurgeQueue { .. }
+            | Command::Send { .. } => Demand::Stores,
+            Command::Relocate { .. } => Demand::Moves,
+            Command::UntagQueue { .. }
             | Command::Receive(_)
-            | Command::Delete { .. }
             | Command::ChangeVisibility { .. }
-            | Command::ReturnUndelivered { .. } => Demand::Settles,
+            | Command::ReturnUndelivered { .. } => Demand::Changes,
+            Command::DeleteQueue { .. } | Command::PurgeQueue { .. } | Command::Delete { .. } => {
+                Demand::Frees
+            }
             Command::FindQueue { .. } | Command::ListQueues { .. } | Command::ViewQueue { .. } => {
                 Demand::Reads
             }

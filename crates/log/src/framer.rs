@@ -235,6 +235,12 @@ impl<S: Storage> Framer<S> {
         self.allocated_bytes.saturating_sub(self.used_bytes())
     }
 
+    /// Bytes that are allocated for the active segment.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> u64 {
+        self.allocated_bytes
+    }
+
     /// Length of the active segment once the frame being built is written.
     fn used_bytes(&self) -> u64 {
         u64::from(self.start.offset()) + self.bytes.len() as u64

@@ -197,6 +197,19 @@ impl<S: Storage> Keeper<S> {
         Ok(())
     }
 
+    /// Gives up the checkpoint before the newest, so that the segments it needs can be retired. Returns whether there was
+    /// one. For when there is no other room: should the newest be damaged, nothing is left to fall back on.
+    ///
+    /// # Errors
+    /// [`KeeperError::Poisoned`]; [`KeeperError::Io`].
+    pub fn give_up_fallback(&mut self) -> Result<bool, KeeperError> {
+        self.refuse_if_poisoned()?;
+        if self.checkpoints.len() < 2 {
+            return Ok(false);
+        }
+        self.give_up_room()
+    }
+
     /// A checkpoint must not outlive the log that it is for.
     fn sync_log(&self, position: Position, end: Position) -> Result<(), KeeperError> {
         if self.shared.config.durability == Durability::Fsync || position <= self.shared.durable.load() {

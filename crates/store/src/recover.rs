@@ -112,6 +112,7 @@ pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovere
         segments.recount(position.0.into());
         report.messages += 1;
     });
+    segments.forget_dead();
     report.queues = state.queues.len();
     Ok(Recovered {
         shard: Shard::new(engine, opened.framer, segments),

@@ -66,6 +66,11 @@ impl Segments {
         self.0.values_mut().for_each(|usage| usage.live = 0);
     }
 
+    /// Forgets segments without live messages: they may be gone already.
+    pub(crate) fn forget_dead(&mut self) {
+        self.0.retain(|_, usage| usage.live > 0);
+    }
+
     pub(crate) fn forget(&mut self, number: u32) {
         self.0.remove(&number);
     }

@@ -55,11 +55,7 @@ impl<S: Storage> Shard<S> {
     /// Handles a command at the instant `now`. The reply is in a later [`Commit`]; it is a refusal when the log
     /// has no room for what the command demands.
     pub fn handle(&mut self, now: Timestamp, request: RequestId, command: Command) {
-        let refused = match (self.journal.framer.space(), command.demand()) {
-            (_, Demand::Reads) | (Space::Ample, _) | (Space::Low, Demand::Settles) => false,
-            (Space::Low, Demand::Stores) | (Space::Full, _) => true,
-        };
-        if refused {
+        if !self.admits(command.demand()) {
             return self.journal.reply(request, Err(Error::StorageFull));
         }
         self.engine.handle(now, request, command, &mut self.journal);
@@ -76,11 +72,26 @@ impl<S: Storage> Shard<S> {
         self.engine.poll_timeout()
     }
 
-    /// Lets time pass. With a full log what falls due waits until there is room.
+    /// Lets time pass. While room is very short what falls due waits until there is more.
     pub fn handle_timeout(&mut self, now: Timestamp) {
-        if self.journal.framer.space() != Space::Full {
+        if self.admits(Demand::Changes) {
             self.engine.handle_timeout(now, &mut self.journal);
             self.account();
+        }
+    }
+
+    /// Whether the log has room for what a command asks of it.
+    ///
+    /// Short of room, what is left of the active segment is shared out: moves, which give back more than they take, may
+    /// use the first half, receives and visibility changes three quarters, and what frees messages all of it.
+    pub fn admits(&self, demand: Demand) -> bool {
+        let framer = &self.journal.framer;
+        let (room, whole) = (framer.room_bytes(), framer.allocated_bytes());
+        match (framer.space(), demand) {
+            (_, Demand::Reads) | (Space::Ample, _) | (Space::Low, Demand::Frees) => true,
+            (Space::Low, Demand::Moves) => room >= whole / 2,
+            (Space::Low, Demand::Changes) => room >= whole / 4,
+            (Space::Low, Demand::Stores) | (Space::Full, _) => false,
         }
     }
 
@@ -112,14 +123,19 @@ impl<S: Storage> Shard<S> {
         self.journal.written.records > 0
     }
 
-    /// The state after the newest commit. It must not be stored before that commit is durable.
+    /// The state after the newest commit, at the instant `now`. It must not be stored before that commit is durable.
+    ///
+    /// A start from it does not take up an earlier time: messages whose retention has ended by now stay ended, although
+    /// no event says so, because their records may be gone by then.
     ///
     /// # Panics
     /// While events wait for a commit.
-    pub fn checkpoint(&mut self) -> Checkpoint {
+    pub fn checkpoint(&mut self, now: Timestamp) -> Checkpoint {
         assert_eq!(self.pending_bytes(), 0, "a checkpoint stands between two frames");
         self.journal.written = Written::default();
-        let contents = Contents { snapshot: self.engine.snapshot(), segments: self.journal.segments.clone() };
+        let mut snapshot = self.engine.snapshot();
+        snapshot.at = snapshot.at.max(now);
+        let contents = Contents { snapshot, segments: self.journal.segments.clone() };
         Checkpoint { position: self.journal.framer.tail(), contents }
     }
 
@@ -189,9 +205,12 @@ struct FrameJournal<S: Storage> {
 
 impl<S: Storage> Journal for FrameJournal<S> {
     fn append(&mut self, at: Timestamp, event: &Event) -> tidegate_engine::Position {
-        let before = self.framer.bytes();
-        let position = self.framer.push(|record| codec::encode(at, event, record));
-        let bytes = (self.framer.bytes() - before) as u64;
+        let mut bytes = 0;
+        let position = self.framer.push(|frame| {
+            let before = frame.len();
+            codec::encode(at, event, frame);
+            bytes = (frame.len() - before) as u64;
+        });
         if matches!(event, Event::MessageSent { .. } | Event::MessageRelocated { .. }) {
             self.segments.add(position, bytes);
         }

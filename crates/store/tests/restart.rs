@@ -318,3 +318,16 @@ fn records_and_checkpoints_of_another_version_are_refused_and_named() {
         error.source().expect("has a cause").to_string().contains("unknown tag 2 for a checkpoint's layout")
     );
 }
+
+/// Messages end with their retention period without any event, and then their records may go: a start must not take up
+/// an earlier time, or they would be there again without their records.
+#[test]
+fn a_start_from_a_checkpoint_is_not_earlier_than_the_checkpoint() {
+    let mut machine = Machine::open(MemoryStorage::new(), config(64 << 10), START).expect("opens");
+    machine.done(create("q"));
+    machine.wait(secs(7_200));
+    let taken_at = machine.now;
+    machine.checkpoint();
+    machine.kill();
+    assert_eq!(machine.shard.at(), taken_at);
+}

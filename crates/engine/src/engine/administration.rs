@@ -31,7 +31,8 @@ impl Engine {
             }
             Command::SetQueueAttributes { queue, attributes } => {
                 let id = self.find(&queue)?;
-                self.check_attributes(&queue, &attributes)?;
+                self.check_attributes(&attributes)?;
+                self.check_policies(&queue, &attributes)?;
                 self.commit(now, &Event::AttributesSet { queue: id, attributes }, journal);
                 self.settle(now, id, journal);
             }
@@ -62,7 +63,7 @@ impl Engine {
         if address.name.is_fifo() {
             return Err(Error::FifoUnsupported);
         }
-        self.check_attributes(&address, &attributes)?;
+        self.check_attributes(&attributes)?;
         if let Some(id) = self.names.get(&address) {
             let current = &self.queues[id].attributes;
             return match attributes.iter().find(|change| current.differs(change)) {
@@ -70,6 +71,7 @@ impl Engine {
                 None => Ok(()),
             };
         }
+        self.check_policies(&address, &attributes)?;
         let resting = |at: Timestamp| now < at + self.config.cooldown;
         if self.deleted.iter().any(|(at, deleted)| *deleted == address && resting(*at)) {
             return Err(Error::QueueDeletedRecently);
@@ -85,8 +87,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Checks what the values alone do not show: the queue's kind and the queues that policies name.
-    fn check_attributes(&self, queue: &QueueAddress, changes: &[AttributeChange]) -> Result<(), Error> {
+    /// Checks what the values show together: whether the queue's kind has them, and whether they exclude each other.
+    fn check_attributes(&self, changes: &[AttributeChange]) -> Result<(), Error> {
         if let Some(change) = changes.iter().find(|change| change.is_fifo_only()) {
             return Err(Error::AttributeOfFifo { attribute: change.name() });
         }
@@ -95,6 +97,11 @@ impl Engine {
         if kms && managed {
             return Err(Error::EncryptionConflict);
         }
+        Ok(())
+    }
+
+    /// Checks the queues that policies name.
+    fn check_policies(&self, queue: &QueueAddress, changes: &[AttributeChange]) -> Result<(), Error> {
         changes.iter().try_for_each(|change| match change {
             AttributeChange::RedrivePolicy(Some(policy)) => self.check_redrive(queue, policy),
             _ => Ok(()),

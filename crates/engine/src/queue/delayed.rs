@@ -22,6 +22,14 @@ impl Delayed {
         assert!(former.is_none(), "a message is delayed once");
     }
 
+    pub(crate) fn get(&self, seq: MessageSeq) -> Option<&Stored> {
+        self.entries.get(&seq).map(|(stored, _)| stored)
+    }
+
+    pub(crate) fn get_mut(&mut self, seq: MessageSeq) -> Option<&mut Stored> {
+        self.entries.get_mut(&seq).map(|(stored, _)| stored)
+    }
+
     /// The message with the lowest number, which is the oldest.
     pub(crate) fn oldest(&self) -> Option<Stored> {
         self.entries.values().next().map(|(stored, _)| *stored)

@@ -168,18 +168,20 @@ impl Standard {
         backlog.into_iter().chain(returned).chain(in_flight).min()
     }
 
-    /// Where the message's record is. A delayed message is not looked for: it is visible within minutes.
+    /// Where the message's record is.
     pub(crate) fn position(&self, seq: MessageSeq) -> Option<Position> {
-        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
-        let touched = in_flight.or_else(|| self.returned.get(&seq));
-        touched.map(|t| t.stored.position).or_else(|| self.backlog.position(seq))
+        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched.stored);
+        let returned = || self.returned.get(&seq).map(|touched| &touched.stored);
+        let stored = in_flight.or_else(returned).or_else(|| self.delayed.get(seq));
+        stored.map(|stored| stored.position).or_else(|| self.backlog.position(seq))
     }
 
     /// Notes that the message's record moved; returns where it was.
     pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position) -> Position {
-        let touched = self.in_flight.touched_mut(seq).or_else(|| self.returned.get_mut(&seq));
-        match touched {
-            Some(touched) => std::mem::replace(&mut touched.stored.position, position),
+        let in_flight = self.in_flight.touched_mut(seq).map(|touched| &mut touched.stored);
+        let returned = self.returned.get_mut(&seq).map(|touched| &mut touched.stored);
+        match in_flight.or(returned).or_else(|| self.delayed.get_mut(seq)) {
+            Some(stored) => std::mem::replace(&mut stored.position, position),
             None => self.backlog.relocate(seq, position),
         }
     }

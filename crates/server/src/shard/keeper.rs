@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidegate_engine::Command;
-use tidegate_log::{Keeper, KeeperError, Position, Storage};
-use tidegate_store::{Segments, offer_messages};
+use tidegate_log::{Keeper, KeeperError, Storage};
+use tidegate_store::{Checkpoint, Segments, offer_messages};
 use tokio::sync::oneshot;
 
 /// Calls the keeper.
@@ -69,7 +69,7 @@ pub(super) fn start<S: Storage>(
 ) -> (Signal, JoinHandle<()>) {
     let signal = Signal::default();
     let calls = signal.clone();
-    let house = House { keeper, shard, metrics, checkpoint: Position::default() };
+    let house = House { keeper, shard, metrics };
     (signal, spawn("keeper", move || house.run(&calls)))
 }
 
@@ -80,8 +80,6 @@ struct House<S: Storage> {
     keeper: Keeper<S>,
     shard: Shard<S>,
     metrics: LogMetrics,
-    /// The newest checkpoint written by this process.
-    checkpoint: Position,
 }
 
 impl<S: Storage> House<S> {
@@ -89,7 +87,7 @@ impl<S: Storage> House<S> {
         let mut patience = None;
         loop {
             if let Some(last) = signal.wait(patience) {
-                if let Err(error) = self.store(last.checkpoint) {
+                if let Some(Err(error)) = last.checkpoint.map(|checkpoint| self.store(&checkpoint)) {
                     report(&error);
                 }
                 return;
@@ -110,9 +108,16 @@ impl<S: Storage> House<S> {
         let room = self.keeper.prepare_spare()?;
         // Short of room, a checkpoint lets the segments before it go.
         let Some(found) = self.ask(!room) else { return Ok(true) };
-        self.store(found.checkpoint)?;
-        self.reclaim(&found.segments)?;
-        let room = self.keeper.prepare_spare()?;
+        if let Some(checkpoint) = &found.checkpoint {
+            self.store(checkpoint)?;
+            // By the counts of this very checkpoint: what is dead by it stays dead after any restart.
+            self.reclaim(&found.segments)?;
+        }
+        let mut room = self.keeper.prepare_spare()?;
+        if !room && self.keeper.give_up_fallback()? {
+            self.reclaim(&found.segments)?;
+            room = self.keeper.prepare_spare()?;
+        }
         self.metrics.set_disk_bytes(self.keeper.bytes_on_disk()?);
         Ok(room)
     }
@@ -123,11 +128,9 @@ impl<S: Storage> House<S> {
         receiver.blocking_recv().ok()
     }
 
-    fn store(&mut self, checkpoint: Option<tidegate_store::Checkpoint>) -> Result<(), KeeperError> {
-        let Some(checkpoint) = checkpoint else { return Ok(()) };
+    fn store(&mut self, checkpoint: &Checkpoint) -> Result<(), KeeperError> {
         let payload = checkpoint.encode();
         self.keeper.write_checkpoint(checkpoint.position, &payload)?;
-        self.checkpoint = checkpoint.position;
         tracing::debug!(position = %checkpoint.position, bytes = payload.len(), "stored a checkpoint");
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::inbox::Inbox;
 use super::keeper::Signal;
 use std::collections::HashMap;
 use std::time::Duration;
-use tidegate_engine::{Command, QueueGauge, Receipt, RequestId};
+use tidegate_engine::{Command, Demand, QueueGauge, Receipt, RequestId};
 use tidegate_log::{Space, Storage};
 use tidegate_store::{Checkpoint, Segments, Shard};
 use tokio::sync::oneshot;
@@ -22,7 +22,7 @@ pub(crate) enum Input {
     GiveBack(Vec<Receipt>),
     /// A question about all queues.
     Report(oneshot::Sender<QueueReport>),
-    /// A question about the log's segments; with a checkpoint, if one is due or wanted, once it is durable.
+    /// A question about the log's segments; with a checkpoint if one is due or wanted.
     Housekeeping { checkpoint: bool, answer: oneshot::Sender<Housekeeping> },
     /// Segments whose files were given back.
     SegmentsRetired(Vec<u32>),
@@ -82,8 +82,8 @@ impl<S: Storage> Owner<S> {
             self.call_keeper();
             let now = self.clock.now();
             let patience = self.shard.poll_timeout().map(|at| at.since(now));
-            // With a full log, what falls due waits; looking again now and then is enough.
-            let stalled = self.shard.space() == Space::Full;
+            // Very short of room, what falls due waits; looking again now and then is enough.
+            let stalled = !self.shard.admits(Demand::Changes);
             let patience = if stalled { Some(Duration::from_millis(100)) } else { patience };
             inbox.drain(&mut inputs, patience);
             for input in inputs.drain(..) {
@@ -146,10 +146,11 @@ impl<S: Storage> Owner<S> {
 
     fn housekeeping(&mut self, wanted: bool, answer: oneshot::Sender<Housekeeping>) {
         self.commit();
-        let useful = self.shard.checkpoint_due() || (wanted && self.shard.checkpoint_useful());
+        let due = wanted || self.shard.checkpoint_due();
+        let now = self.clock.now();
         let housekeeping = Housekeeping {
             segments: self.shard.segments().clone(),
-            checkpoint: useful.then(|| self.shard.checkpoint()),
+            checkpoint: due.then(|| self.shard.checkpoint(now)),
         };
         self.committer.commit(None, vec![Release::Housekeeping(answer, Box::new(housekeeping))]);
     }
@@ -178,7 +179,8 @@ impl<S: Storage> Owner<S> {
         self.shard.release_waiting();
         self.commit();
         let segments = self.shard.segments().clone();
-        let checkpoint = self.shard.checkpoint_useful().then(|| self.shard.checkpoint());
+        let now = self.clock.now();
+        let checkpoint = self.shard.checkpoint_useful().then(|| self.shard.checkpoint(now));
         let last = Housekeeping { segments, checkpoint };
         self.committer.commit(None, vec![Release::Last(self.signal.clone(), Box::new(last))]);
     }

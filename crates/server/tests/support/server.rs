@@ -8,12 +8,13 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What a server is started with. Started again, it continues on the same data.
 pub struct Setup {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
 }
@@ -21,7 +22,7 @@ pub struct Setup {
 impl Setup {
     /// Defaults, but for free ports, an empty directory, and small files.
     pub fn new() -> Self {
-        let directory = TempDir::new().unwrap();
+        let directory = Arc::new(TempDir::new().unwrap());
         Setup { directory, environment: Vec::new(), arguments: Vec::new() }
             .env("TIDEGATE_SEGMENT_BYTES", "16MiB")
     }
@@ -88,7 +89,7 @@ impl Setup {
         };
         // A full pipe would stop the server.
         std::thread::spawn(move || lines.for_each(drop));
-        Server { child, log, endpoint, console }
+        Server { child, log, endpoint, console, _directory: self.directory.clone() }
     }
 
     /// Starts a server that is expected to end by itself: how it ended, and what it said.
@@ -138,6 +139,8 @@ pub struct Server {
     pub endpoint: SocketAddr,
     /// Where the operators' pages are.
     pub console: SocketAddr,
+    /// Kept as long as the server runs, which may be longer than its setup.
+    _directory: Arc<TempDir>,
 }
 
 impl Server {
@@ -199,7 +202,7 @@ impl Server {
 
     /// What it wrote to standard error.
     pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        fs::read_to_string(&self.log).unwrap()
     }
 
     /// Bytes of the process that are in RAM; 0 where the system does not tell.

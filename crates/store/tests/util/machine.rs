@@ -139,7 +139,9 @@ impl Machine {
         self.next_request += 1;
         let refused = match (command.demand(), self.shard.space()) {
             (Demand::Reads, _) | (_, Space::Ample) => false,
-            (Demand::Settles, space) => space == Space::Full,
+            (Demand::Frees, space) => space == Space::Full,
+            // The shares of the reserve are tested apart, in `full_disk`.
+            (Demand::Changes | Demand::Moves, _) => !self.shard.admits(command.demand()),
             (Demand::Stores, _) => true,
         };
         let returns = matches!(command, Command::ReturnUndelivered { .. });
@@ -285,7 +287,7 @@ impl Machine {
     pub(crate) fn begin_housekeeping(&mut self, checkpoint: bool) {
         self.take();
         let housekeeping = Housekeeping {
-            checkpoint: checkpoint.then(|| self.shard.checkpoint()),
+            checkpoint: checkpoint.then(|| self.shard.checkpoint(self.now)),
             segments: Some(self.shard.segments().clone()),
         };
         self.pending.push_back(Pending {
@@ -341,10 +343,18 @@ impl Machine {
     #[track_caller]
     pub(crate) fn maintain(&mut self) {
         self.checkpoint();
+        self.empty_sparse();
+        let room = self.keeper.prepare_spare().expect("prepares a spare segment");
+        if !room && self.keeper.give_up_fallback().expect("gives up a checkpoint") {
+            self.empty_sparse();
+            self.keeper.prepare_spare().expect("prepares a spare segment");
+        }
+    }
+
+    fn empty_sparse(&mut self) {
         for messages in self.reclaim().expect("reclaims") {
             self.done_or_full(Command::Relocate { messages });
         }
-        self.keeper.prepare_spare().expect("prepares a spare segment");
     }
 
     #[track_caller]
