@@ -29,6 +29,8 @@ pub const COOLDOWN: Duration = Duration::from_secs(60);
 pub const QUEUES_MAX: usize = 1_000_000;
 /// Parked receives of one server: ours, a few hundred bytes each.
 pub const PARKED_MAX: usize = 200_000;
+/// How long a receive waits for messages that have to be brought back into memory, whatever wait it asked for.
+pub const LOAD_TIME_MAX: Duration = Duration::from_secs(1);
 /// Queues of one listing page.
 pub const LIST_MAX: usize = 1_000;
 /// Tags of one queue (SQS: more than 50 is advised against; ours refuses far above that).

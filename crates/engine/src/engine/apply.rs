@@ -36,6 +36,7 @@ impl Engine {
                 self.queues.insert(*queue, created);
             }
             Event::QueueDeleted { queue } => {
+                self.orphan_dormant(*queue);
                 let mut deleted = self.queues.remove(queue).expect("a deleted queue existed");
                 deleted.messages.clear(&mut self.released);
                 self.names.remove(&deleted.address);
@@ -56,6 +57,7 @@ impl Engine {
                 keys.iter().for_each(|key| drop(queue.tags.remove(key)));
             }
             Event::QueuePurged { queue } => {
+                self.orphan_dormant(*queue);
                 let queue = self.queues.get_mut(queue).expect("a purged queue exists");
                 queue.messages.clear(&mut self.released);
                 queue.purged_at = Some(at);

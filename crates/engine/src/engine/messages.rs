@@ -56,7 +56,12 @@ impl Engine {
         self.advance(now, id);
         let deliveries = self.take_visible(now, id, receive.max, receive.visibility_timeout, journal);
         let queue = self.queue(id);
-        let wait = receive.wait.unwrap_or(queue.attributes.wait_time);
+        let stalled = queue.messages.backlog().is_stalled();
+        let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
+        if stalled {
+            // There are messages; they only have to be brought back.
+            wait = wait.max(limits::LOAD_TIME_MAX);
+        }
         if !deliveries.is_empty() || wait.is_zero() {
             let full = queue.messages.in_flight_count() >= self.config.in_flight_max;
             if deliveries.is_empty() && full {
@@ -75,6 +80,9 @@ impl Engine {
         let place = self.queue(id).waiting.join(parked);
         self.parked.insert(request, (id, place));
         self.timers.arm_parked(deadline, request);
+        if stalled {
+            self.settle(now, id, journal);
+        }
         Ok(())
     }
 

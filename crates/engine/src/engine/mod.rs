@@ -2,6 +2,7 @@
 
 mod administration;
 mod apply;
+mod dormant;
 mod messages;
 
 use crate::queue::{Place, Queue, Released};
@@ -10,8 +11,10 @@ use crate::{
     Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp,
     limits,
 };
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
+
+pub use dormant::ChunkId;
 
 /// Where the engine's decisions go.
 ///
@@ -54,6 +57,10 @@ pub struct Engine {
     pub(crate) timers: Timers,
     parked: HashMap<RequestId, (QueueId, Place)>,
     released: Vec<Released>,
+    /// Chunks to be brought back.
+    wanted: VecDeque<ChunkId>,
+    /// Chunks that were away when their queue was purged or deleted; wanted only to release their records.
+    orphans: BTreeSet<ChunkId>,
 }
 
 impl Engine {
@@ -191,6 +198,8 @@ impl Engine {
     fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         self.serve_waiting(now, id, journal);
         let Some(queue) = self.queues.get_mut(&id) else { return };
+        let wanted = queue.messages.backlog_mut().poll_wanted();
+        self.wanted.extend(wanted.map(|first| ChunkId { queue: id, first }));
         if let Some(due) = queue.next_due()
             && queue.armed_at.is_none_or(|armed| due < armed)
         {

@@ -1,17 +1,22 @@
 //! The untouched messages of a queue: sent, visible, never received, in the order of their numbers.
 //!
 //! A backlog of any depth is a row of sealed chunks, a few bytes a message, between a decoded head that
-//! receives take from and an open tail that sends append to.
+//! receives take from and an open tail that sends append to. Chunks behind the first may be put away; a receive gets
+//! as far as the first chunk that is not there.
 
 use super::chunk::{CHUNK_ENTRIES, Chunk, ChunkBuilder, Stored};
+use super::sealed::Sealed;
 use crate::{MessageSeq, Position};
 use std::collections::VecDeque;
+
+/// Messages in the head below which the next chunk is asked for, so that receives rarely wait for it.
+const READ_AHEAD: usize = CHUNK_ENTRIES / 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     /// Decoded entries, older than everything else here.
     head: VecDeque<Stored>,
-    sealed: VecDeque<Chunk>,
+    sealed: VecDeque<Sealed>,
     tail: ChunkBuilder,
     /// Messages in all three parts.
     len: usize,
@@ -24,7 +29,7 @@ impl Backlog {
 
     /// The newest number here, below which `push` must not go.
     pub(crate) fn last_seq(&self) -> Option<MessageSeq> {
-        let sealed = || self.sealed.back().map(Chunk::last_seq);
+        let sealed = || self.sealed.back().map(Sealed::last_seq);
         self.tail.last_seq().or_else(sealed).or_else(|| self.head.back().map(|s| s.seq))
     }
 
@@ -38,31 +43,66 @@ impl Backlog {
         }
         self.tail.push(stored);
         if self.tail.len() == CHUNK_ENTRIES {
-            self.sealed.push_back(self.tail.seal());
+            self.sealed.push_back(Sealed::Resident(self.tail.seal()));
         }
     }
 
     /// The oldest message.
     pub(crate) fn front(&self) -> Option<Stored> {
-        let sealed = || self.sealed.front().map(Chunk::first);
+        let sealed = || self.sealed.front().map(Sealed::first);
         self.head.front().copied().or_else(sealed).or_else(|| self.tail.iter().next())
     }
 
-    /// The oldest messages, at most `count` of them.
+    /// The oldest messages that are in memory, at most `count` of them.
     pub(crate) fn first(&mut self, count: usize) -> impl Iterator<Item = &Stored> {
         self.fill_head(count);
         self.head.iter().take(count)
     }
 
-    /// Decodes chunks until the head has `count` messages or everything is in it.
+    /// Decodes chunks until the head has `count` messages, or everything is in it, or the next chunk is away.
     fn fill_head(&mut self, count: usize) {
         while self.head.len() < count.min(self.len) {
-            let chunk = self.sealed.pop_front().unwrap_or_else(|| self.tail.seal());
-            self.head.extend(chunk.iter());
+            match self.sealed.pop_front() {
+                None => self.head.extend(self.tail.seal().iter()),
+                Some(Sealed::Resident(chunk)) => self.head.extend(chunk.iter()),
+                Some(away) => return self.sealed.push_front(away),
+            }
         }
     }
 
-    /// Removes the oldest message.
+    /// Whether nothing can be received before a chunk comes back.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let away = self.sealed.front().is_some_and(|first| first.resident().is_none());
+        self.head.is_empty() && away
+    }
+
+    /// The first message of a chunk that should come back now: receives are about to reach it.
+    pub(crate) fn poll_wanted(&mut self) -> Option<MessageSeq> {
+        let near = self.head.len() < READ_AHEAD;
+        let first = self.sealed.front_mut().filter(|_| near)?;
+        first.want().then(|| first.first().seq)
+    }
+
+    /// First messages of the chunks that may be put away: all but the one that receives come to next.
+    pub(crate) fn evictable(&self) -> impl Iterator<Item = MessageSeq> {
+        self.sealed.iter().skip(1).filter_map(Sealed::resident).map(|chunk| chunk.first().seq)
+    }
+
+    /// Puts away the chunk that begins with `first`; `None` when there is none that may go.
+    pub(crate) fn evict(&mut self, first: MessageSeq) -> Option<Chunk> {
+        let at = self.chunk_of(first).filter(|at| *at > 0)?;
+        self.sealed[at].evict()
+    }
+
+    /// Takes back a chunk; gives it back when it is not one that is away here.
+    pub(crate) fn supply(&mut self, chunk: Chunk) -> Result<(), Chunk> {
+        match self.chunk_of(chunk.first().seq) {
+            Some(at) => self.sealed[at].supply(chunk),
+            None => Err(chunk),
+        }
+    }
+
+    /// Removes the oldest message, unless its chunk is away.
     pub(crate) fn pop(&mut self) -> Option<Stored> {
         self.fill_head(1);
         let oldest = self.head.pop_front()?;
@@ -70,14 +110,16 @@ impl Backlog {
         Some(oldest)
     }
 
-    /// Where the message's record is, if the message is here.
+    /// Where the message's record is, if the message is here and its chunk is in memory.
     pub(crate) fn position(&self, seq: MessageSeq) -> Option<Position> {
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).ok()?;
             return Some(self.head[at].position);
         }
-        let chunk = self.chunk_of(seq);
-        let mut entries = chunk.map_or_else(|| self.tail.iter(), |at| self.sealed[at].iter());
+        let mut entries = match self.chunk_of(seq) {
+            Some(at) => self.sealed[at].resident()?.iter(),
+            None => self.tail.iter(),
+        };
         entries.find(|s| s.seq >= seq).filter(|s| s.seq == seq).map(|s| s.position)
     }
 
@@ -91,7 +133,8 @@ impl Backlog {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).expect("found above");
             self.head[at].position = position;
         } else if let Some(at) = self.chunk_of(seq) {
-            self.sealed[at] = self.sealed[at].with_position(seq, position);
+            let chunk = self.sealed[at].resident().expect("its position was found");
+            self.sealed[at] = Sealed::Resident(chunk.with_position(seq, position));
         } else {
             let moved = self.tail.seal().with_position(seq, position);
             moved.iter().for_each(|stored| self.tail.push(stored));
@@ -105,27 +148,33 @@ impl Backlog {
         (at < self.sealed.len()).then_some(at)
     }
 
-    /// The whole backlog as sealed chunks; cheap, since sealed chunks are shared.
+    /// Wants every chunk that is away: their first messages, and whether they were not asked for before.
+    pub(crate) fn want_all(&mut self) -> impl Iterator<Item = (MessageSeq, bool)> {
+        let away = self.sealed.iter_mut().filter(|sealed| sealed.resident().is_none());
+        away.map(|sealed| (sealed.first().seq, sealed.want()))
+    }
+
+    /// Whether every chunk is in memory.
+    pub(crate) fn is_resident(&self) -> bool {
+        self.sealed.iter().all(|sealed| sealed.resident().is_some())
+    }
+
+    /// Everything that is in memory as sealed chunks; cheap, since sealed chunks are shared.
     pub(crate) fn to_chunks(&self) -> Vec<Chunk> {
         let mut chunks = Vec::with_capacity(self.sealed.len() + 2);
-        let mut seal = |entries: &mut dyn Iterator<Item = Stored>, then: &[Chunk]| {
-            let mut builder = ChunkBuilder::default();
-            entries.for_each(|stored| builder.push(stored));
-            if !builder.is_empty() {
-                chunks.push(builder.seal());
-            }
-            chunks.extend_from_slice(then);
-        };
-        let (front, back) = self.sealed.as_slices();
-        seal(&mut self.head.iter().copied(), front);
-        seal(&mut std::iter::empty(), back);
-        seal(&mut self.tail.iter(), &[]);
+        let mut head = ChunkBuilder::default();
+        self.head.iter().for_each(|stored| head.push(*stored));
+        let mut tail = ChunkBuilder::default();
+        self.tail.iter().for_each(|stored| tail.push(stored));
+        chunks.extend((!head.is_empty()).then(|| head.seal()));
+        chunks.extend(self.sealed.iter().filter_map(Sealed::resident).cloned());
+        chunks.extend((!tail.is_empty()).then(|| tail.seal()));
         chunks
     }
 
     pub(crate) fn from_chunks(chunks: Vec<Chunk>) -> Self {
         let len = chunks.iter().map(Chunk::len).sum();
-        Backlog { sealed: chunks.into(), len, ..Backlog::default() }
+        Backlog { sealed: chunks.into_iter().map(Sealed::Resident).collect(), len, ..Backlog::default() }
     }
 }
 

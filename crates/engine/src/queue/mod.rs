@@ -4,6 +4,7 @@ mod backlog;
 mod chunk;
 mod delayed;
 mod in_flight;
+mod sealed;
 mod standard;
 mod waiting;
 

@@ -133,8 +133,10 @@ impl Standard {
 
     fn expire(&mut self, now: Timestamp, retention: Duration, released: &mut Vec<Released>) {
         let over = |stored: &Stored| stored.sent_at + retention <= now;
-        while let Some(stored) = self.backlog.front().filter(over) {
-            self.backlog.pop();
+        // A chunk that is away expires when it comes back.
+        while self.backlog.front().as_ref().is_some_and(over)
+            && let Some(stored) = self.backlog.pop()
+        {
             released.push(Released::Record(stored.position));
         }
         while let Some(entry) = self.returned.first_entry().filter(|entry| over(&entry.get().stored)) {
@@ -151,21 +153,28 @@ impl Standard {
         }
     }
 
-    /// When a delay, a visibility timeout or the oldest message's retention ends next.
+    /// When a delay, a visibility timeout or the oldest message's retention ends next. A chunk that is away ends nothing.
     pub(crate) fn next_due(&self, retention: Duration) -> Option<Timestamp> {
         let delay = self.delayed.next_end();
         let visibility = self.in_flight.next_deadline();
         let delayed = self.delayed.oldest().map(|stored| stored.sent_at);
-        let expiry = self.oldest_sent_at().into_iter().chain(delayed).min().map(|at| at + retention);
+        let backlog =
+            self.backlog.front().filter(|_| !self.backlog.is_stalled()).map(|stored| stored.sent_at);
+        let expiry =
+            backlog.into_iter().chain(self.oldest_touched()).chain(delayed).min().map(|at| at + retention);
         delay.into_iter().chain(visibility).chain(expiry).min()
     }
 
     /// When the oldest message that is not delayed was sent.
     pub(crate) fn oldest_sent_at(&self) -> Option<Timestamp> {
-        let backlog = self.backlog.front().map(|stored| stored.sent_at);
+        self.backlog.front().map(|stored| stored.sent_at).into_iter().chain(self.oldest_touched()).min()
+    }
+
+    /// When the oldest message in flight or visible again was sent.
+    fn oldest_touched(&self) -> Option<Timestamp> {
         let returned = self.returned.values().next().map(|touched| touched.stored.sent_at);
         let in_flight = self.in_flight.oldest().map(|hidden| hidden.touched.stored.sent_at);
-        backlog.into_iter().chain(returned).chain(in_flight).min()
+        returned.into_iter().chain(in_flight).min()
     }
 
     /// Where the message's record is.
@@ -186,7 +195,15 @@ impl Standard {
         }
     }
 
-    /// Drops every message.
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
+    }
+
+    pub(crate) fn backlog_mut(&mut self) -> &mut Backlog {
+        &mut self.backlog
+    }
+
+    /// Drops every message. Chunks that are away are the caller's affair.
     pub(crate) fn clear(&mut self, released: &mut Vec<Released>) {
         let all = std::mem::take(self);
         let in_flight = all.in_flight.iter().map(|hidden| &hidden.touched);
@@ -197,6 +214,7 @@ impl Standard {
     }
 
     pub(crate) fn snapshot(&self) -> Messages {
+        assert!(self.backlog.is_resident(), "a snapshot holds every chunk");
         Messages {
             backlog: self.backlog.to_chunks(),
             returned: self.returned.values().copied().collect(),

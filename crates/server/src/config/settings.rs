@@ -197,15 +197,12 @@ settings! {
     /// 1 MiB, with each of its bytes written as a six-character escape, and for what surrounds it.
     body_bytes_max: usize = Bytes::range(16 << 10, 64 << 20), default "8MiB",
         cost "As much memory for each request, while its body is read.", flag Flag::None;
-    /// Time in which the headers of a request must arrive. It begins with the connection, or with the request's first
-    /// byte.
-    header_timeout: Duration = Time { min: SECOND, max: HOUR }, default "10s",
-        cost "A slow caller holds its connection so long.", flag Flag::None;
     /// Time in which the body of a request must arrive after its headers.
     body_timeout: Duration = Time { min: SECOND, max: HOUR }, default "30s",
         cost "A slow caller holds its connection and its part of the body so long.", flag Flag::None;
-    /// Time after which a connection without a request is closed. A receive that waits is a request. Longer than the
-    /// idle timeout of a proxy in front, or it meets connections that are just closing.
+    /// Time in which the head of a request must arrive, counted from the connection's start or its last answer. It closes
+    /// idle connections and slow senders alike; a receive that waits is neither. Longer than the idle timeout of a
+    /// proxy in front, or that meets connections that are just closing.
     idle_timeout: Duration = Time { min: IDLE_TIMEOUT_MIN, max: HOUR }, default "75s",
         cost "An idle caller holds its connection so long.", flag Flag::None;
     /// Time that requests in progress get when the server is told to stop. Waiting receives are answered empty at
@@ -221,7 +218,7 @@ settings! {
     /// Messages of one standard queue that can be in flight at the same time. At the limit receives fail with
     /// `OverLimit`.
     in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
-        cost "Up to 96 bytes of memory for each message in flight.", flag Flag::None;
+        cost "About 150 bytes of memory for each message in flight.", flag Flag::None;
     /// Threads that read and write requests. The queues themselves are worked on by one more thread.
     worker_threads: usize = Threads(Count { min: 1, max: 1_024 }), default "cores",
         cost "About 2 MiB of address space for each.", flag Flag::None;

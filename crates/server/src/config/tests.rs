@@ -73,7 +73,6 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("header_bytes_max", "16KiB", "16384", "1KiB"),
     ("headers_max", "50", "50", "15"),
     ("body_bytes_max", "1 MiB", "1048576", "65MiB"),
-    ("header_timeout", "2s", "2s", "999ms"),
     ("body_timeout", "1m", "60s", "2h"),
     ("idle_timeout", "25s", "25s", "24999ms"),
     ("shutdown_grace", "500ms", "500ms", "6s"),
