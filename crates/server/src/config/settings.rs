@@ -200,7 +200,7 @@ settings! {
     /// Time in which the body of a request must arrive after its headers.
     body_timeout: Duration = Time { min: SECOND, max: HOUR }, default "30s",
         cost "A slow caller holds its connection and its part of the body so long.", flag Flag::None;
-    /// Time in which the head of a request must arrive, counted from the connection's start or its last answer. It closes
+    /// Time in which the head of a request must arrive. It counts from the connection's start or its last answer, and closes
     /// idle connections and slow senders alike; a receive that waits is neither. Longer than the idle timeout of a
     /// proxy in front, or that meets connections that are just closing.
     idle_timeout: Duration = Time { min: IDLE_TIMEOUT_MIN, max: HOUR }, default "75s",
