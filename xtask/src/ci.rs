@@ -58,8 +58,8 @@ fn command(line: &str) -> Command {
         variables.extend(variable.split_once('='));
     }
     let program = words.next().expect("every step has a program");
-    let program = if program.contains('/') { root().join(program).into() } else { program.into() };
-    let mut command = Command::new::<std::path::PathBuf>(program);
+    let program = if program.contains('/') { root().join(program) } else { program.into() };
+    let mut command = Command::new(program);
     command.args(words).envs(variables).current_dir(root());
     command
 }
