@@ -132,13 +132,8 @@ impl<S: Storage> Api<S> {
         let (outcome, messages) = match outcome {
             Ok(Reply::Received(deliveries)) if !deliveries.is_empty() => match self.shard.read(deliveries) {
                 Ok((deliveries, messages)) => (Ok(Reply::Received(deliveries)), messages),
-                Err(error) => {
-                    tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "a stored message cannot be read; run `tidegate check` on a copy of the data directory"
-                    );
-                    return Answered { action, response: call.refuse(&Fault::Internal) };
-                }
+                // Reported where it was found.
+                Err(_) => return Answered { action, response: call.refuse(&Fault::Internal) },
             },
             other => (other, Vec::new()),
         };

@@ -101,26 +101,50 @@ impl<S: Storage> Shard<S> {
         answer::pair(request, self.inbox.clone())
     }
 
-    /// Reads the messages of a receive. Those whose record is gone are left out: they were deleted or moved
-    /// since, and one that moved comes back when its visibility timeout ends.
+    /// Reads the messages of a receive.
+    ///
+    /// Those whose record is gone are left out: they were deleted or moved since, and one that moved comes back when
+    /// its visibility timeout ends. One that cannot be read is reported and left out too, so that it does not keep
+    /// others from being received.
+    ///
+    /// # Errors
+    /// When nothing is left because of messages that cannot be read.
     pub(crate) fn read(
         &self,
         deliveries: Vec<Delivery>,
     ) -> Result<(Vec<Delivery>, Vec<StoredMessage>), MessageUnreadable> {
         let mut found = Vec::with_capacity(deliveries.len());
         let mut messages = Vec::with_capacity(deliveries.len());
+        let mut unreadable = None;
         for delivery in deliveries {
-            match self.reader.read(delivery.position.0.into()) {
-                Ok(record) => {
-                    let message = codec::decode_message(&record)?;
-                    messages.push(message.ok_or(MessageUnreadable::Other(delivery.position))?);
+            match self.read_one(&delivery) {
+                Ok(Some(message)) => {
+                    messages.push(message);
                     found.push(delivery);
                 }
-                Err(ReadError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "a stored message cannot be read; run `tidegate check` on a copy of the data directory"
+                    );
+                    unreadable = Some(error);
+                }
             }
         }
-        Ok((found, messages))
+        match unreadable.filter(|_| found.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok((found, messages)),
+        }
+    }
+
+    fn read_one(&self, delivery: &Delivery) -> Result<Option<StoredMessage>, MessageUnreadable> {
+        let record = match self.reader.read(delivery.position.0.into()) {
+            Err(ReadError::Missing { .. }) => return Ok(None),
+            record => record?,
+        };
+        let message = codec::decode_message(&record)?;
+        message.map(Some).ok_or(MessageUnreadable::Other(delivery.position))
     }
 
     /// Counts and ages of all queues, and what the shard is busy with.

@@ -8,6 +8,7 @@
 mod support;
 
 mod bad_requests;
+mod bit_rot;
 mod cancelled_polls;
 mod connections;
 mod creation;
