@@ -1,10 +1,11 @@
 //! Everything a caller can ask of the engine, and everything it answers.
 
 use crate::{
-    AccountId, AttributeChange, Message, MessageId, Position, QueueAddress, QueueAttributes, QueueName,
-    Receipt, Region, StoredMessage, Timestamp,
+    AccountId, AttributeChange, Message, MessageId, Origin, Position, QueueAddress, QueueAttributes,
+    QueueName, Receipt, Region, StoredMessage, Timestamp,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The caller's number for one request; a reply carries it back. Unique among the requests under way.
@@ -44,6 +45,15 @@ pub enum Command {
         region: Region,
         /// What the names start with; may be empty.
         prefix: Box<str>,
+        /// Only names after this one.
+        after: Option<QueueName>,
+        /// At most so many, 1–1000.
+        max: usize,
+    },
+    /// Lists the queues whose redrive policy names a queue, in name order. Reply: `Queues`.
+    ListSources {
+        /// The dead-letter queue.
+        queue: QueueAddress,
         /// Only names after this one.
         after: Option<QueueName>,
         /// At most so many, 1–1000.
@@ -168,9 +178,10 @@ impl Command {
             Command::DeleteQueue { .. } | Command::PurgeQueue { .. } | Command::Delete { .. } => {
                 Demand::Frees
             }
-            Command::FindQueue { .. } | Command::ListQueues { .. } | Command::ViewQueue { .. } => {
-                Demand::Reads
-            }
+            Command::FindQueue { .. }
+            | Command::ListQueues { .. }
+            | Command::ListSources { .. }
+            | Command::ViewQueue { .. } => Demand::Reads,
         }
     }
 }
@@ -205,7 +216,7 @@ pub struct Sent {
 }
 
 /// One received message; its content lies in the log at `position`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Proof of this receive.
     pub receipt: Receipt,
@@ -215,6 +226,8 @@ pub struct Delivery {
     pub receive_count: u32,
     /// When it was first received.
     pub first_received_at: Timestamp,
+    /// Where it came from, if it is a dead letter.
+    pub origin: Option<Arc<Origin>>,
 }
 
 /// Everything about a queue but its messages.

@@ -76,6 +76,15 @@ pub enum Event {
         /// When it becomes visible.
         visible_at: Timestamp,
     },
+    /// A message went to its queue's dead-letter queue, as it is: its record stays where it was.
+    MessageDeadLettered {
+        /// The queue it left.
+        queue: QueueId,
+        /// The message.
+        seq: MessageSeq,
+        /// The dead-letter queue.
+        target: QueueId,
+    },
     /// A message was deleted.
     MessageDeleted {
         /// The queue.
@@ -85,7 +94,7 @@ pub enum Event {
     },
     /// A message's record was written anew; nothing else about it changed.
     MessageRelocated {
-        /// The message.
+        /// The message, with the queue that holds it now.
         stored: StoredMessage,
     },
 }

@@ -45,6 +45,6 @@ pub use event::{Event, QueueId};
 pub use message::{
     AttributeValue, Message, MessageAttribute, MessageId, MessageSeq, Position, Receipt, StoredMessage,
 };
-pub use queue::{Chunk, ChunkMalformed, Messages, Stored, Touched};
+pub use queue::{Chunk, ChunkMalformed, Messages, Origin, Stored, Touched};
 pub use snapshot::{QueueSnapshot, Snapshot};
 pub use time::Timestamp;

@@ -84,6 +84,9 @@ impl Engine {
                 waiting: Waiting::default(),
                 armed_at: None,
             };
+            for sent_to in restored.messages.sent_elsewhere() {
+                engine.sent_elsewhere.entry(sent_to).or_default().insert(restored.id);
+            }
             engine.queues.insert(restored.id, restored);
         }
         engine

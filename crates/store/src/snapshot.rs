@@ -6,8 +6,10 @@ use crate::codec::{
 };
 use crate::segments::{SegmentUse, Segments};
 use bytes::Bytes;
+use std::sync::Arc;
 use tidegate_engine::{
-    Chunk, Messages, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored, Timestamp, Touched,
+    Chunk, Messages, Origin, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored, Timestamp,
+    Touched,
 };
 
 /// Layout of the payload; any change of it gets the next number.
@@ -135,6 +137,11 @@ fn put_touched(touched: &Touched, out: &mut Vec<u8>) {
     out.put_number(touched.receive_count.into());
     out.put_number(touched.first_received_at.as_millis());
     out.put_number(touched.received_at.as_millis());
+    out.push(u8::from(touched.origin.is_some()));
+    if let Some(origin) = &touched.origin {
+        out.put_number(origin.sent_to.0);
+        put_address(&origin.source, out);
+    }
 }
 
 fn take_touched(fields: &mut Fields) -> Result<Touched, DecodeError> {
@@ -143,5 +150,9 @@ fn take_touched(fields: &mut Fields) -> Result<Touched, DecodeError> {
         receive_count: fields.number_as("receive count")?,
         first_received_at: take_timestamp(fields)?,
         received_at: take_timestamp(fields)?,
+        origin: fields.optional(|fields| {
+            let sent_to = QueueId(fields.number()?);
+            Ok(Arc::new(Origin { sent_to, source: take_address(fields)? }))
+        })?,
     })
 }

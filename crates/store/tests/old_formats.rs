@@ -81,7 +81,7 @@ fn the_newest_directory_holds_every_kind_of_record() {
 }
 
 /// Kinds of events there are; the match below fails to compile when there are more.
-const KINDS: usize = 11;
+const KINDS: usize = 12;
 
 fn kind(event: &Event) -> &'static str {
     match event {
@@ -96,6 +96,7 @@ fn kind(event: &Event) -> &'static str {
         Event::VisibilityChanged { .. } => "VisibilityChanged",
         Event::MessageDeleted { .. } => "MessageDeleted",
         Event::MessageRelocated { .. } => "MessageRelocated",
+        Event::MessageDeadLettered { .. } => "MessageDeadLettered",
     }
 }
 

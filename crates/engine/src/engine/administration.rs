@@ -24,6 +24,10 @@ impl Engine {
                 let from = QueueAddress { account, region, name: QueueName::lowest() };
                 return Ok(self.list_queues(from, &prefix, after, max));
             }
+            Command::ListSources { queue, after, max } => {
+                self.find(&queue)?;
+                return Ok(self.list_sources(&queue, after, max));
+            }
             Command::ViewQueue { queue } => {
                 let id = self.find(&queue)?;
                 self.advance(now, id);

@@ -2,7 +2,8 @@
 
 use super::Engine;
 use crate::queue::{Queue, Standard, Stored, Waiting};
-use crate::{Event, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
+use crate::{Event, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
+use std::sync::Arc;
 
 impl Engine {
     /// Takes over an event that happened at `at` and whose record lies at `position`.
@@ -70,12 +71,16 @@ impl Engine {
             Event::VisibilityChanged { receipt, visible_at } => {
                 self.advanced(receipt.queue, at).messages.change_visibility(receipt.seq, *visible_at);
             }
+            Event::MessageDeadLettered { queue, seq, target } => {
+                self.apply_dead_lettered(at, *queue, *seq, *target);
+            }
             Event::MessageDeleted { queue, seq } => {
                 let position = self.advanced(*queue, at).messages.delete(*seq);
                 self.released.push(super::Released::Record(position));
             }
             Event::MessageRelocated { stored } => {
-                let old = self.advanced(stored.queue, at).messages.relocate(stored.seq, position);
+                let old =
+                    self.advanced(stored.queue, at).messages.relocate(stored.seq, position, stored.queue);
                 self.released.push(super::Released::Record(old));
             }
         }
@@ -97,6 +102,16 @@ impl Engine {
         } else {
             queue.messages.add_delayed(stored, visible_at);
         }
+    }
+
+    fn apply_dead_lettered(&mut self, at: Timestamp, queue: QueueId, seq: MessageSeq, target: QueueId) {
+        self.advanced(target, at);
+        let source = self.advanced(queue, at);
+        let mut touched = source.messages.take_returned(seq);
+        let sent_to = touched.origin.as_ref().map_or(queue, |origin| origin.sent_to);
+        touched.origin = Some(Arc::new(Origin { sent_to, source: source.address.clone() }));
+        self.queue(target).messages.put_returned(touched);
+        self.sent_elsewhere.entry(sent_to).or_default().insert(target);
     }
 
     /// The queue as it is at `at`.

@@ -96,9 +96,9 @@ impl Engine {
         journal: &mut impl Journal,
     ) -> Vec<Delivery> {
         let in_flight_max = self.config.in_flight_max;
+        let room = in_flight_max.saturating_sub(self.queue(id).messages.in_flight_count());
+        let messages = self.next_deliverable(now, id, max.min(room), journal);
         let queue = self.queue(id);
-        let room = in_flight_max.saturating_sub(queue.messages.in_flight_count());
-        let messages = queue.messages.next_visible(max.min(room));
         if messages.is_empty() {
             return Vec::new();
         }
@@ -114,6 +114,7 @@ impl Engine {
                 position: touched.stored.position,
                 receive_count: touched.receive_count,
                 first_received_at: touched.first_received_at,
+                origin: touched.origin.clone(),
             }
         };
         messages.into_iter().map(delivery).collect()
@@ -242,10 +243,9 @@ impl Engine {
         messages: Vec<(Position, StoredMessage)>,
         journal: &mut impl Journal,
     ) -> Result<(), Error> {
-        for (position, stored) in messages {
-            let Some(queue) = self.queues.get_mut(&stored.queue) else { continue };
-            queue.advance(now, &mut self.released);
-            if queue.messages.position(stored.seq) == Some(position) {
+        for (position, mut stored) in messages {
+            if let Some(holder) = self.holder(now, &stored, position) {
+                stored.queue = holder;
                 self.commit(now, &Event::MessageRelocated { stored }, journal);
             }
         }

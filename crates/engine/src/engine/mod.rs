@@ -2,6 +2,7 @@
 
 mod administration;
 mod apply;
+mod dead_letter;
 mod dormant;
 mod messages;
 
@@ -57,6 +58,12 @@ pub struct Engine {
     pub(crate) timers: Timers,
     parked: HashMap<RequestId, (QueueId, Place)>,
     released: Vec<Released>,
+    /// For queues that messages were sent to: the queues that hold, or held, some of them as dead letters.
+    pub(crate) sent_elsewhere: BTreeMap<QueueId, BTreeSet<QueueId>>,
+    /// Messages that became dead letters in the call under way, which moves each of them once.
+    moved_now: BTreeSet<MessageSeq>,
+    /// Queues that dead letters came to in the call under way and whose waiting receives were not served yet.
+    unsettled: BTreeSet<QueueId>,
     /// Chunks to be brought back.
     wanted: VecDeque<ChunkId>,
     /// Chunks that were away when their queue was purged or deleted; wanted only to release their records.
@@ -79,6 +86,7 @@ impl Engine {
         command: Command,
         journal: &mut impl Journal,
     ) {
+        self.moved_now.clear();
         // What was due by now comes first: a late receive does not overtake one that waits, and a wait that is
         // over gets nothing that comes after it. A command that only reads must not make others write.
         if command.demand() != Demand::Reads {
@@ -103,6 +111,7 @@ impl Engine {
         if let Err(error) = result {
             journal.reply(request, Err(error));
         }
+        self.settle_targets(now, journal);
     }
 
     /// Forgets a request whose caller went away, so that no message is given to it. One that was answered
@@ -122,11 +131,13 @@ impl Engine {
 
     /// Lets time pass: ends delays, visibility timeouts, retention periods and waits.
     pub fn handle_timeout(&mut self, now: Timestamp, journal: &mut impl Journal) {
+        self.moved_now.clear();
         while let Some((at, id)) = self.timers.due_queue(now) {
             let armed_at = self.queue(id).armed_at.take();
             assert_eq!(armed_at, Some(at), "the table holds what the queue remembers");
             self.settle(now, id, journal);
         }
+        self.settle_targets(now, journal);
         while let Some(request) = self.timers.due_parked(now) {
             self.cancel(request);
             journal.reply(request, Ok(Reply::Received(Vec::new())));

@@ -5,7 +5,7 @@ use crate::{MessageSeq, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A message in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hidden {
     pub(crate) touched: Touched,
     pub(crate) visible_at: Timestamp,

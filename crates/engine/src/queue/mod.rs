@@ -14,9 +14,10 @@ pub(crate) use standard::{Released, Standard};
 pub(crate) use waiting::{Parked, Place, Waiting};
 
 use crate::{QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp};
+use std::sync::Arc;
 
 /// What is known of a message that was received, or that became visible out of the order of numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Where its record is, and when it was sent.
     pub stored: Stored,
@@ -26,6 +27,17 @@ pub struct Touched {
     pub first_received_at: Timestamp,
     /// When it was last received; the 12-hour limit counts from here.
     pub received_at: Timestamp,
+    /// Where it came from, if it is a dead letter.
+    pub origin: Option<Arc<Origin>>,
+}
+
+/// Where a dead letter came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The queue that its record names: the one it was sent to.
+    pub sent_to: QueueId,
+    /// The queue it left last; that may be gone meanwhile.
+    pub source: QueueAddress,
 }
 
 impl Touched {

@@ -7,8 +7,9 @@ use super::backlog::Backlog;
 use super::chunk::{Chunk, Stored};
 use super::delayed::Delayed;
 use super::in_flight::{Hidden, InFlight};
-use crate::{Counts, MessageSeq, Position, Timestamp};
+use crate::{Counts, MessageSeq, Position, QueueId, Timestamp};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Records that hold no message any more.
@@ -102,6 +103,27 @@ impl Standard {
         in_flight.or_else(|| self.returned.get(&seq)).filter(|touched| touched.receive_count > 0)
     }
 
+    /// Takes a visible message that was received before, to put it into another queue.
+    ///
+    /// # Panics
+    /// If it is not here.
+    pub(crate) fn take_returned(&mut self, seq: MessageSeq) -> Touched {
+        self.returned.remove(&seq).expect("a dead letter was visible and received before")
+    }
+
+    /// Puts in a message of another queue, visible.
+    pub(crate) fn put_returned(&mut self, touched: Touched) {
+        let former = self.returned.insert(touched.stored.seq, touched);
+        assert!(former.is_none(), "a message is in one queue");
+    }
+
+    /// The queues that the records of messages here name, where that is another one.
+    pub(crate) fn sent_elsewhere(&self) -> impl Iterator<Item = QueueId> {
+        let in_flight = self.in_flight.iter().map(|hidden| &hidden.touched);
+        let touched = in_flight.chain(self.returned.values());
+        touched.filter_map(|touched| touched.origin.as_ref()).map(|origin| origin.sent_to)
+    }
+
     /// Hides a touched message until `visible_at`, whether it is in flight or visible.
     pub(crate) fn change_visibility(&mut self, seq: MessageSeq, visible_at: Timestamp) {
         let touched = self.remove_touched(seq).expect("only a touched message's visibility changes");
@@ -185,11 +207,16 @@ impl Standard {
         stored.map(|stored| stored.position).or_else(|| self.backlog.position(seq))
     }
 
-    /// Notes that the message's record moved; returns where it was.
-    pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position) -> Position {
-        let in_flight = self.in_flight.touched_mut(seq).map(|touched| &mut touched.stored);
-        let returned = self.returned.get_mut(&seq).map(|touched| &mut touched.stored);
-        match in_flight.or(returned).or_else(|| self.delayed.get_mut(seq)) {
+    /// Notes that the message's record moved, and that the new one names `holder`, this queue; returns where it was.
+    pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position, holder: QueueId) -> Position {
+        let touched = self.in_flight.touched_mut(seq).or_else(|| self.returned.get_mut(&seq));
+        if let Some(touched) = touched {
+            if let Some(origin) = &mut touched.origin {
+                Arc::make_mut(origin).sent_to = holder;
+            }
+            return std::mem::replace(&mut touched.stored.position, position);
+        }
+        match self.delayed.get_mut(seq) {
             Some(stored) => std::mem::replace(&mut stored.position, position),
             None => self.backlog.relocate(seq, position),
         }
@@ -217,8 +244,12 @@ impl Standard {
         assert!(self.backlog.is_resident(), "a snapshot holds every chunk");
         Messages {
             backlog: self.backlog.to_chunks(),
-            returned: self.returned.values().copied().collect(),
-            in_flight: self.in_flight.iter().map(|hidden| (hidden.touched, hidden.visible_at)).collect(),
+            returned: self.returned.values().cloned().collect(),
+            in_flight: self
+                .in_flight
+                .iter()
+                .map(|hidden| (hidden.touched.clone(), hidden.visible_at))
+                .collect(),
             delayed: self.delayed.iter().collect(),
         }
     }

@@ -10,7 +10,9 @@ mod delete_message;
 mod digest;
 mod get_queue_attributes;
 mod get_queue_url;
+mod list_dead_letter_source_queues;
 mod list_queues;
+mod listing;
 mod message;
 mod policy;
 mod receive_message;
@@ -112,7 +114,7 @@ enum Pending {
     /// Nothing: the action has no outputs.
     Nothing,
     QueueUrl(String),
-    Queues(list_queues::Listing),
+    Queues(listing::Listing),
     Attributes(attributes::Wanted),
     Tags,
     Sent(send_message::Digests),
@@ -275,10 +277,7 @@ fn decode_action(
         | Action::RemovePermission
         | Action::StartMessageMoveTask
         | Action::ListMessageMoveTasks
-        | Action::CancelMessageMoveTask
-        | Action::ListDeadLetterSourceQueues => {
-            Err(Fault::ActionUnsupported { action: action.name() }.into())
-        }
+        | Action::CancelMessageMoveTask => Err(Fault::ActionUnsupported { action: action.name() }.into()),
         Action::CreateQueue => Ok(create_queue::decode(&mut input, scope)?),
         Action::GetQueueUrl => Ok(get_queue_url::decode(&mut input, scope)?),
         Action::ListQueues => Ok(list_queues::decode(&mut input, scope)?),
@@ -308,6 +307,7 @@ fn decode_queue_action(
         Action::TagQueue => tags::decode_tag(input, queue),
         Action::UntagQueue => tags::decode_untag(input, queue),
         Action::ListQueueTags => Ok(tags::decode_list(queue)),
+        Action::ListDeadLetterSourceQueues => list_dead_letter_source_queues::decode(input, queue, scope),
         Action::SendMessage => send_message::decode(input, queue, scope),
         Action::SendMessageBatch => send_message::decode_batch(input, queue, scope),
         Action::ReceiveMessage => receive_message::decode(input, queue, scope),

@@ -153,6 +153,9 @@ fn system_value<'m>(name: &str, delivery: &Delivery, stored: &'m StoredMessage) 
         "ApproximateReceiveCount" => number(u64::from(delivery.receive_count)),
         "SentTimestamp" => number(stored.sent_at.as_millis()),
         "AWSTraceHeader" => message.trace_header.as_deref().map(SystemValue::Text),
+        "DeadLetterQueueSourceArn" => {
+            delivery.origin.as_ref().map(|origin| SystemValue::Owned(origin.source.arn()))
+        }
         "MessageGroupId" => message.group_id.as_deref().map(SystemValue::Text),
         _ => None,
     }
@@ -161,6 +164,7 @@ fn system_value<'m>(name: &str, delivery: &Delivery, stored: &'m StoredMessage) 
 /// A system attribute's text.
 enum SystemValue<'m> {
     Text(&'m str),
+    Owned(String),
     Number(Decimal),
 }
 
@@ -168,6 +172,7 @@ impl AsRef<str> for SystemValue<'_> {
     fn as_ref(&self) -> &str {
         match self {
             SystemValue::Text(text) => text,
+            SystemValue::Owned(text) => text,
             SystemValue::Number(number) => number.as_str(),
         }
     }

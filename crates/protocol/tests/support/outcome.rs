@@ -146,6 +146,7 @@ fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
     let queue = QueueId(7);
     let seq = MessageSeq(number);
     let delivery = Delivery {
+        origin: None,
         receipt: Receipt { queue, seq, receive: 1 },
         position: Position(number),
         receive_count: 1,

@@ -29,6 +29,7 @@ const MESSAGES_RECEIVED: u8 = 17;
 const VISIBILITY_CHANGED: u8 = 18;
 const MESSAGE_DELETED: u8 = 19;
 const MESSAGE_RELOCATED: u8 = 20;
+const MESSAGE_DEAD_LETTERED: u8 = 21;
 
 /// Appends the record of an event that happened at `at`.
 pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
@@ -80,6 +81,11 @@ pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
             start(MESSAGE_DELETED, *queue);
             record.put_number(seq.0);
         }
+        Event::MessageDeadLettered { queue, seq, target } => {
+            start(MESSAGE_DEAD_LETTERED, *queue);
+            record.put_number(seq.0);
+            record.put_number(target.0);
+        }
         Event::MessageRelocated { stored } => {
             start(MESSAGE_RELOCATED, stored.queue);
             message::put(stored, record);
@@ -124,6 +130,11 @@ pub fn decode(record: &Bytes) -> Result<(Timestamp, Event), DecodeError> {
             Event::VisibilityChanged { receipt, visible_at: take_timestamp(&mut fields)? }
         }
         MESSAGE_DELETED => Event::MessageDeleted { queue, seq: take_seq(&mut fields)? },
+        MESSAGE_DEAD_LETTERED => Event::MessageDeadLettered {
+            queue,
+            seq: take_seq(&mut fields)?,
+            target: QueueId(fields.number()?),
+        },
         MESSAGE_RELOCATED => Event::MessageRelocated { stored: message::take(queue, &mut fields)? },
         tag => return Err(DecodeError::UnknownTag { what: "a record", tag: tag.into() }),
     };

@@ -84,6 +84,7 @@ fn events() -> Vec<Event> {
         Event::VisibilityChanged { receipt, visible_at },
         Event::MessageDeleted { queue, seq: MessageSeq(128) },
         Event::MessageRelocated { stored: stored() },
+        Event::MessageDeadLettered { queue, seq: MessageSeq(128), target: QueueId(u64::MAX) },
     ]
 }
 

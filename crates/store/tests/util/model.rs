@@ -408,10 +408,10 @@ fn held_messages(messages: &Messages, read: &impl Fn(Position) -> StoredMessage)
         stored
     };
     for touched in &messages.returned {
-        hold(look_up(touched.stored), *touched, Timestamp::ZERO);
+        hold(look_up(touched.stored), touched.clone(), Timestamp::ZERO);
     }
     for (touched, visible_at) in &messages.in_flight {
-        hold(look_up(touched.stored), *touched, *visible_at);
+        hold(look_up(touched.stored), touched.clone(), *visible_at);
     }
     for (stored, visible_at) in &messages.delayed {
         hold(look_up(*stored), Touched::default(), *visible_at);
