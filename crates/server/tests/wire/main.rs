@@ -12,6 +12,7 @@ mod bit_rot;
 mod cancelled_polls;
 mod connections;
 mod creation;
+mod dead_letters;
 mod declared_queues;
 mod digests;
 mod errors;
