@@ -2,7 +2,7 @@
 
 mod util;
 
-use tidegate_engine::{AttributeChange, Command, Counts, Error, QueueName, RedrivePolicy, Reply};
+use tidegate_engine::{AttributeChange, Command, Counts, Error, QueueName, Receive, RedrivePolicy, Reply};
 use util::*;
 
 fn policy(target: &str, max_receive_count: u32) -> AttributeChange {
@@ -165,6 +165,43 @@ fn a_queue_may_name_itself_and_two_may_name_each_other() {
     assert!(polls.into_iter().all(|poll| t.is_waiting(poll)), "neither delivers it");
     let count = |counts: (u64, u64, u64)| counts.0;
     assert_eq!(count(t.counts("a")) + count(t.counts("b")), 1, "and neither loses it");
+}
+
+#[test]
+fn what_is_passed_back_hides_nothing_from_a_poll() {
+    let mut t = TestEngine::new();
+    t.create("a");
+    t.create_with("b", &[policy("a", 1)]);
+    t.set("a", policy("b", 2));
+    let poll_of = |queue: &str, wait| Receive { max: 1, wait: Some(secs(wait)), ..receive_of(queue) };
+    t.send_all("b", &["worn", "fresh"]);
+    let receive_for_none = |queue| Receive { visibility_timeout: Some(secs(0)), ..poll_of(queue, 0) };
+    // Both have been received too often for `b`, one of them too often for `a` as well.
+    t.try_receive(receive_for_none("b")).expect("receives");
+    t.try_receive(receive_for_none("b")).expect("receives, and moves the other");
+    t.try_receive(receive_for_none("a")).expect("receives");
+    let poll = t.poll_with(poll_of("a", 20));
+    assert_eq!((t.counts("a"), t.counts("b")), ((0, 0, 0), (2, 0, 0)));
+    t.expect_nothing("b");
+    t.expect_answer(poll, &["fresh"]);
+}
+
+#[test]
+fn a_poll_gets_what_no_dead_letter_queue_will_take_any_more() {
+    let mut t = TestEngine::new();
+    t.create("a");
+    t.create_with("b", &[policy("a", 1)]);
+    t.set("a", policy("b", 1));
+    let polls = [t.poll("a", secs(20)), t.poll_with(Receive { wait: Some(secs(20)), ..receive_of("b") })];
+    t.send("a", "m");
+    let got = t.answer(polls[0]).expect("no error").remove(0);
+    let poll = t.poll("a", secs(20));
+    t.change("a", &got, secs(0)).expect("returns");
+    assert_eq!((t.counts("a"), t.counts("b")), ((0, 0, 0), (1, 0, 0)));
+    assert!(t.is_waiting(polls[1]), "it came from where it would go");
+    t.delete_queue("a").expect("deletes");
+    assert_eq!(t.answer(poll), Err(Error::QueueMissing));
+    t.expect_answer(polls[1], &["m"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Commands on queues as such: creation, attributes, tags, listing, purge, deletion.
 
 use super::{Engine, Journal};
+use crate::queue::Queue;
 use crate::{
     AttributeChange, Command, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
     RedrivePolicy, Reply, Tags, Timestamp, limits,
@@ -146,6 +147,13 @@ impl Engine {
             self.timers.disarm_queue(armed, id);
         }
         self.commit(now, &Event::QueueDeleted { queue: id }, journal);
+        // Receives that wait on its sources may have now what was kept from them as dead letters.
+        let names_it = |queue: &&Queue| {
+            let policy = queue.attributes.redrive_policy.as_ref();
+            policy.is_some_and(|policy| policy.dead_letter_target == *address)
+        };
+        let sources = self.queues.values().filter(names_it).map(|queue| queue.id);
+        self.unsettled.extend(sources);
         Ok(())
     }
 

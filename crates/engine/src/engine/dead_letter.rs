@@ -23,15 +23,21 @@ impl Engine {
         let Some((target, limit)) = self.dead_letter_queue(id) else {
             return self.queue(id).messages.next_visible(max);
         };
-        let mut moves = 0;
+        let (mut moves, mut staying) = (0, 0);
         loop {
-            let visible = self.queue(id).messages.next_visible(max);
+            // Messages that exceed the limit and stay must not hide those behind them.
+            let visible = self.queue(id).messages.next_visible(max + staying);
             let messages = &self.queue(id).messages;
             let exceeds = |seq: &MessageSeq| {
                 messages.touched(*seq).is_some_and(|touched| touched.receive_count >= limit)
             };
             let (exceeding, within): (Vec<_>, Vec<_>) = visible.into_iter().partition(exceeds);
+            let exceeding_count = exceeding.len();
             let due: Vec<_> = exceeding.into_iter().filter(|seq| !self.moved_now.contains(seq)).collect();
+            if due.is_empty() && staying < exceeding_count {
+                staying = exceeding_count;
+                continue;
+            }
             if due.is_empty() || moves >= MOVES_MAX {
                 return within;
             }

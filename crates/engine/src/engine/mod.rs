@@ -62,7 +62,8 @@ pub struct Engine {
     pub(crate) sent_elsewhere: BTreeMap<QueueId, BTreeSet<QueueId>>,
     /// Messages that became dead letters in the call under way, which moves each of them once.
     moved_now: BTreeSet<MessageSeq>,
-    /// Queues that dead letters came to in the call under way and whose waiting receives were not served yet.
+    /// Queues that dead letters came to in the call under way, or that lost their dead-letter queue, and whose waiting
+    /// receives were not served yet.
     unsettled: BTreeSet<QueueId>,
     /// Chunks to be brought back.
     wanted: VecDeque<ChunkId>,

@@ -2,9 +2,12 @@
 //!
 //! It follows the description of the service and not the engine: a message is hidden while the clock is before
 //! its `visible_at`; a hidden one that was never received is delayed, a hidden one that was received is in flight.
+//!
+//! The description leaves open which of several queues that are due at once comes first, and where a message is
+//! while queues pass it on and nobody may have it. There the model follows what the engine did, if that was allowed.
 
 use crate::util::{hours, secs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, Error, MessageId, QueueAddress, QueueAttributes, QueueName, RequestId, Tags, Timestamp,
@@ -37,6 +40,17 @@ pub(crate) struct Heard {
     pub(crate) handle: Handle,
     pub(crate) sent_at: Timestamp,
     pub(crate) first_received_at: Timestamp,
+    pub(crate) source: Option<QueueAddress>,
+}
+
+/// A message, the queue it left as a dead letter and the one it went to.
+pub(crate) type Move = (MessageId, u64, u64);
+
+/// What was seen of the other side: a queue moved a message, or gave messages to somebody.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Act {
+    Moved(Move),
+    Gave(u64),
 }
 
 /// Which receive of which message.
@@ -56,6 +70,12 @@ struct Message {
     receives: u32,
     first_received_at: Timestamp,
     received_at: Timestamp,
+    /// The queue it left last as a dead letter.
+    source: Option<QueueAddress>,
+    /// Moved in this call; no call moves it twice.
+    moved: bool,
+    /// Moved in an earlier call and not looked at since.
+    lying: bool,
 }
 
 #[derive(Debug)]
@@ -96,6 +116,11 @@ pub(crate) struct Naive {
     deleted: Vec<(Timestamp, QueueAddress)>,
     pub(crate) answers: BTreeMap<RequestId, Answer>,
     pub(crate) tally: Tally,
+    /// What the other side did in this call, in its order.
+    acts: VecDeque<Act>,
+    /// And what it did once it had come to the command.
+    later: VecDeque<Act>,
+    pub(crate) moves: Vec<Move>,
 }
 
 impl Message {
@@ -117,27 +142,6 @@ impl Queue {
         let count = |is: &dyn Fn(&Message) -> bool| self.messages.iter().filter(|m| is(m)).count() as u64;
         (count(&|m| !m.is_hidden(now)), count(&|m| m.is_in_flight(now)), count(&|m| m.is_delayed(now)))
     }
-
-    fn take(&mut self, now: Timestamp, max: usize, timeout: Option<Duration>, limit: usize) -> Vec<Heard> {
-        let timeout = timeout.unwrap_or(self.attributes.visibility_timeout);
-        let in_flight = self.messages.iter().filter(|m| m.is_in_flight(now)).count();
-        let room = limit.saturating_sub(in_flight).min(max);
-        let mut heard = Vec::new();
-        for message in self.messages.iter_mut().filter(|m| !m.is_hidden(now)).take(room) {
-            message.receives += 1;
-            message.visible_at = now + timeout;
-            message.received_at = now;
-            if message.receives == 1 {
-                message.first_received_at = now;
-            }
-            heard.push(Heard {
-                handle: Handle { queue: self.number, id: message.id, receive: message.receives },
-                sent_at: message.sent_at,
-                first_received_at: message.first_received_at,
-            });
-        }
-        heard
-    }
 }
 
 impl Naive {
@@ -151,7 +155,133 @@ impl Naive {
             deleted: Vec::new(),
             answers: BTreeMap::new(),
             tally: Tally::new(),
+            acts: VecDeque::new(),
+            later: VecDeque::new(),
+            moves: Vec::new(),
         }
+    }
+
+    /// A call begins, in which the other side did this before it came to the command, and that after.
+    pub(crate) fn begin(&mut self, before: Vec<Act>, after: Vec<Act>) {
+        (self.acts, self.later) = (before.into(), after.into());
+        for message in self.queues.iter_mut().flat_map(|queue| &mut queue.messages) {
+            message.lying |= std::mem::take(&mut message.moved);
+        }
+    }
+
+    /// Where the messages of a queue go that were received too often, and how often that is. Not to a queue that does
+    /// not exist, and not back to the same.
+    fn dead_letter_queue(&self, n: usize) -> Option<(usize, u32)> {
+        let policy = self.queues[n].attributes.redrive_policy.as_ref()?;
+        let target = self.queues.iter().position(|q| q.address == policy.dead_letter_target)?;
+        (target != n).then_some((target, policy.max_receive_count))
+    }
+
+    /// What a receive of up to `max` messages would find: those to be moved, and those to be delivered.
+    fn look(&self, n: usize, max: usize, lying_too: bool) -> (Vec<usize>, Vec<usize>) {
+        let queue = &self.queues[n];
+        let limit = self.dead_letter_queue(n).map(|(_, limit)| limit);
+        let in_flight = queue.messages.iter().filter(|m| m.is_in_flight(self.now)).count();
+        let room = self.in_flight_max.saturating_sub(in_flight).min(max);
+        let (mut moving, mut giving) = (Vec::new(), Vec::new());
+        for (at, message) in queue.messages.iter().enumerate().filter(|(_, m)| !m.is_hidden(self.now)) {
+            if giving.len() == room {
+                break;
+            }
+            if limit.is_none_or(|limit| message.receives < limit) {
+                giving.push(at);
+            } else if !message.moved && (lying_too || !message.lying) {
+                moving.push(at);
+            }
+        }
+        (moving, giving)
+    }
+
+    /// A receive, by a caller or for one that waits.
+    fn take(&mut self, n: usize, max: usize, timeout: Option<Duration>, lying_too: bool) -> Vec<Heard> {
+        let (moving, giving) = self.look(n, max, lying_too);
+        let policy = self.queues[n].attributes.redrive_policy.clone();
+        let now = self.now;
+        let queue = &mut self.queues[n];
+        let timeout = timeout.unwrap_or(queue.attributes.visibility_timeout);
+        let mut heard = Vec::new();
+        for at in &giving {
+            let message = &mut queue.messages[*at];
+            message.receives += 1;
+            message.visible_at = now + timeout;
+            message.received_at = now;
+            message.lying = false;
+            if message.receives == 1 {
+                message.first_received_at = now;
+            }
+            heard.push(Heard {
+                handle: Handle { queue: queue.number, id: message.id, receive: message.receives },
+                sent_at: message.sent_at,
+                first_received_at: message.first_received_at,
+                source: message.source.clone(),
+            });
+        }
+        let beyond = |limit: u32| heard.iter().any(|heard| heard.handle.receive > limit);
+        if let Some(policy) = policy.filter(|policy| beyond(policy.max_receive_count)) {
+            let itself = policy.dead_letter_target == queue.address;
+            self.note(if itself { "kept by a queue that names itself" } else { "dead-letter queue gone" });
+        }
+        if !moving.is_empty() && !giving.is_empty() {
+            self.note("moved and delivered in one receive");
+        }
+        for at in moving.into_iter().rev() {
+            self.bury(n, at);
+        }
+        heard
+    }
+
+    /// Moves a message to the dead-letter queue. All about it stays, but where it is and where it came from.
+    fn bury(&mut self, n: usize, at: usize) {
+        let (target, _) = self.dead_letter_queue(n).expect("it has one");
+        let from = self.queues[n].address.clone();
+        let mut message = self.queues[n].messages.remove(at);
+        self.note("dead letter moved");
+        match message.source.replace(from) {
+            Some(before) if before == self.queues[target].address => self.note("passed back"),
+            Some(_) => self.note("chain"),
+            None => {}
+        }
+        message.moved = true;
+        message.lying = false;
+        self.moves.push((message.id, self.queues[n].number, self.queues[target].number));
+        let messages = &mut self.queues[target].messages;
+        let place = messages.partition_point(|m| m.id < message.id);
+        messages.insert(place, message);
+    }
+
+    /// The next queue that has something for who waits on it.
+    fn next_to_serve(&mut self, on: Option<u64>) -> Option<(usize, bool)> {
+        let looks = |n: usize, lying_too| {
+            let queue = &self.queues[n];
+            let first = queue.waiting.first().filter(|_| on.is_none_or(|number| number == queue.number));
+            first.map(|first| self.look(n, first.max, lying_too)).unwrap_or_default()
+        };
+        let did = |act: &Act| {
+            let number = match act {
+                Act::Moved((_, number, _)) | Act::Gave(number) => number,
+            };
+            let n = self.queues.iter().position(|q| q.number == *number)?;
+            let (moving, giving) = looks(n, true);
+            let as_told = match act {
+                Act::Gave(_) => !giving.is_empty(),
+                Act::Moved((id, _, target)) => {
+                    let to = self.dead_letter_queue(n).map(|(to, _)| self.queues[to].number);
+                    to == Some(*target) && moving.iter().any(|at| self.queues[n].messages[*at].id == *id)
+                }
+            };
+            as_told.then_some(n)
+        };
+        let told = self.acts.iter().enumerate().find_map(|(at, act)| Some((at, did(act)?)));
+        if let Some((at, n)) = told {
+            self.acts.drain(..=at);
+            return Some((n, true));
+        }
+        (0..self.queues.len()).find(|n| looks(*n, false) != Default::default()).map(|n| (n, false))
     }
 
     fn note(&mut self, what: &'static str) {
@@ -166,6 +296,7 @@ impl Naive {
                 Error::QueueDeletedRecently => "name at rest",
                 Error::PurgeInProgress => "purge at rest",
                 Error::OverLimit => "over the limit in flight",
+                Error::DeadLetterMissing => "policy names no queue",
                 _ => "queue missing",
             };
             self.note(what);
@@ -173,7 +304,17 @@ impl Naive {
         assert!(self.answers.insert(request, answer).is_none(), "one answer each");
     }
 
-    fn find(&mut self, queue: &QueueAddress) -> Result<usize, Error> {
+    /// A redrive policy names the queue itself or one that exists.
+    fn check(&self, queue: &QueueAddress, changes: &[AttributeChange]) -> Result<(), Error> {
+        let is_there = |target: &QueueAddress| target == queue || self.find(target).is_ok();
+        let named = changes.iter().filter_map(|change| match change {
+            AttributeChange::RedrivePolicy(Some(policy)) => Some(&policy.dead_letter_target),
+            _ => None,
+        });
+        if named.into_iter().all(is_there) { Ok(()) } else { Err(Error::DeadLetterMissing) }
+    }
+
+    fn find(&self, queue: &QueueAddress) -> Result<usize, Error> {
         self.queues.iter().position(|q| q.address == *queue).ok_or(Error::QueueMissing)
     }
 
@@ -195,29 +336,41 @@ impl Naive {
         }
     }
 
-    /// Visible messages go to who waits for them, first come first served.
-    fn serve(&mut self, cause: &'static str) {
+    /// Visible messages go to who waits for them, on one queue or on all, first come first served.
+    fn serve(&mut self, cause: &'static str, on: Option<u64>) {
         self.expire();
-        for n in 0..self.queues.len() {
-            while let Some(first) = self.queues[n].waiting.first() {
-                let (request, max, timeout) = (first.request, first.max, first.timeout);
-                let heard = self.queues[n].take(self.now, max, timeout, self.in_flight_max);
-                if heard.is_empty() {
-                    let (visible, ..) = self.queues[n].counts(self.now);
-                    if visible > 0 {
-                        self.note("waits for room in flight");
-                    }
-                    break;
-                }
+        while let Some((n, lying_too)) = self.next_to_serve(on) {
+            let first = &self.queues[n].waiting[0];
+            let (request, max, timeout) = (first.request, first.max, first.timeout);
+            let moves = self.moves.len();
+            let heard = self.take(n, max, timeout, lying_too);
+            if self.moves.len() > moves {
+                self.note("moved by a poll");
+            }
+            if !heard.is_empty() {
                 self.queues[n].waiting.remove(0);
                 self.note(cause);
+                if self.queues[n]
+                    .messages
+                    .iter()
+                    .any(|m| m.moved && heard.iter().any(|h| h.handle.id == m.id))
+                {
+                    self.note("poll on a dead-letter queue served");
+                }
                 self.answer(request, Ok(Answer::Received(heard)));
+            }
+            self.expire();
+        }
+        for n in 0..self.queues.len() {
+            let (visible, in_flight, _) = self.queues[n].counts(self.now);
+            if !self.queues[n].waiting.is_empty() && visible > 0 && in_flight as usize >= self.in_flight_max {
+                self.note("waits for room in flight");
             }
         }
     }
 
     pub(crate) fn time_passes(&mut self) {
-        self.serve("served by time");
+        self.serve("served by time", None);
         let now = self.now;
         for n in 0..self.queues.len() {
             while let Some(at) = self.queues[n].waiting.iter().position(|w| w.deadline <= now) {
@@ -226,6 +379,7 @@ impl Naive {
                 self.answer(waiter.request, Ok(Answer::Received(vec![])));
             }
         }
+        self.acts.append(&mut self.later);
     }
 
     /// A command that changes something: what is due comes before it, and who waits is served after it.
@@ -233,7 +387,7 @@ impl Naive {
         self.time_passes();
         let answer = act(self);
         self.answer(request, answer);
-        self.serve("served by a command");
+        self.serve("served by a command", None);
     }
 
     pub(crate) fn create(
@@ -256,6 +410,7 @@ impl Naive {
                 }
                 return Ok(Answer::Done);
             }
+            all.check(&address, attributes)?;
             if all.deleted.iter().any(|(at, name)| *name == address && now < *at + all.cooldown) {
                 return Err(Error::QueueDeletedRecently);
             }
@@ -293,6 +448,7 @@ impl Naive {
     pub(crate) fn set(&mut self, request: RequestId, address: &QueueAddress, changes: &[AttributeChange]) {
         self.act(request, |all| {
             let n = all.find(address)?;
+            all.check(address, changes)?;
             let queue = &mut all.queues[n];
             changes.iter().for_each(|change| set(&mut queue.attributes, change));
             queue.modified_at = all.now;
@@ -391,6 +547,9 @@ impl Naive {
                     receives: 0,
                     first_received_at: Timestamp::ZERO,
                     received_at: Timestamp::ZERO,
+                    source: None,
+                    moved: false,
+                    lying: false,
                 });
                 sent.push(Ok(*id));
             }
@@ -414,23 +573,22 @@ impl Naive {
             Ok(n) => n,
             Err(error) => return self.answer(request, Err(error)),
         };
-        let (now, limit) = (self.now, self.in_flight_max);
-        let queue = &mut self.queues[n];
-        let wait = wait.unwrap_or(queue.attributes.wait_time);
-        let heard = queue.take(now, max, timeout, limit);
-        let (_, in_flight, _) = queue.counts(now);
+        let now = self.now;
+        let wait = wait.unwrap_or(self.queues[n].attributes.wait_time);
+        let heard = self.take(n, max, timeout, true);
+        let (_, in_flight, _) = self.queues[n].counts(now);
         if heard.is_empty() && wait > Duration::ZERO {
-            queue.waiting.push(Waiter { request, max, timeout, deadline: now + wait });
+            self.queues[n].waiting.push(Waiter { request, max, timeout, deadline: now + wait });
             self.note("waits");
-            return;
+        } else if heard.is_empty() && in_flight as usize >= self.in_flight_max {
+            self.answer(request, Err(Error::OverLimit));
+        } else {
+            if heard.iter().any(|heard| heard.handle.receive > 1) {
+                self.note("received again");
+            }
+            self.answer(request, Ok(Answer::Received(heard)));
         }
-        if heard.is_empty() && in_flight as usize >= limit {
-            return self.answer(request, Err(Error::OverLimit));
-        }
-        if heard.iter().any(|heard| heard.handle.receive > 1) {
-            self.note("received again");
-        }
-        self.answer(request, Ok(Answer::Received(heard)));
+        self.serve("served by a receive", None);
     }
 
     pub(crate) fn delete(&mut self, request: RequestId, address: &QueueAddress, handles: &[Handle]) {
@@ -509,7 +667,8 @@ impl Naive {
                     }
                 };
                 all.note(what);
-                all.serve("served by a return");
+                // Queues that dead letters go to have their turn when all are returned.
+                all.serve("served by a return", Some(handle.queue));
             }
             Ok(Answer::Done)
         });
@@ -545,11 +704,16 @@ impl Naive {
         gauges
     }
 
-    /// Whether the message is there.
-    pub(crate) fn is_relocatable(&mut self, queue: u64, id: MessageId) -> bool {
+    /// The queue that holds the message.
+    pub(crate) fn holder(&mut self, id: MessageId) -> Option<u64> {
         self.expire();
-        let queue = self.queues.iter().find(|q| q.number == queue);
-        queue.is_some_and(|q| q.messages.iter().any(|m| m.id == id))
+        let holder = self.queues.iter().find(|q| q.messages.iter().any(|m| m.id == id))?;
+        let dead = holder.messages.iter().any(|m| m.id == id && m.source.is_some());
+        let number = holder.number;
+        if dead {
+            self.note("dead letter relocated");
+        }
+        Some(number)
     }
 
     /// The next instant at which something happens by itself.
@@ -571,6 +735,7 @@ fn set(attributes: &mut QueueAttributes, change: &AttributeChange) {
         AttributeChange::MessageRetentionPeriod(value) => attributes.retention_period = *value,
         AttributeChange::ReceiveMessageWaitTimeSeconds(value) => attributes.wait_time = *value,
         AttributeChange::VisibilityTimeout(value) => attributes.visibility_timeout = *value,
+        AttributeChange::RedrivePolicy(value) => attributes.redrive_policy.clone_from(value),
         other => panic!("the model has no {}", other.name()),
     }
     assert!(attributes.delay <= secs(900), "in range");

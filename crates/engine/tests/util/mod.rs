@@ -124,6 +124,8 @@ pub(crate) struct Log {
     pub(crate) records: Vec<Record>,
     pub(crate) open: BTreeSet<RequestId>,
     pub(crate) replies: BTreeMap<RequestId, Result<Reply, Error>>,
+    /// How many records there were when the newest request was answered, if it was.
+    pub(crate) answered_at: Option<(RequestId, usize)>,
 }
 
 const FIRST_POSITION: u64 = 4096;
@@ -148,6 +150,9 @@ impl Journal for Log {
             "{request:?} is answered although it is not under way: {reply:?}"
         );
         self.replies.insert(request, reply);
+        if self.answered_at.is_none_or(|(newest, _)| newest < request) {
+            self.answered_at = Some((request, self.records.len()));
+        }
     }
 }
 
