@@ -25,6 +25,9 @@ use util::{address, millis, secs};
 
 const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
+/// The dead-letter queue.
+const DEAD: &str = "b";
+
 #[test]
 fn what_was_acknowledged_survives_every_loss_of_power() {
     if let Ok(seed) = std::env::var("TIDEGATE_SEED") {
@@ -52,9 +55,11 @@ struct Seen(BTreeMap<&'static str, u64>);
 
 impl Seen {
     /// What must come to pass in one of ten lives at least, or the test has lost its teeth.
-    const EXPECTED: [&str; 12] = [
+    const EXPECTED: [&str; 14] = [
         "all attempted commits survived",
         "checkpoint stored",
+        "dead letter moved",
+        "dead letter recovered",
         "died in an append",
         "message relocated",
         "no attempted commit survived",
@@ -106,7 +111,8 @@ struct Died(usize);
 impl Life {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let machine = Machine::new(segment_bytes(&mut random));
+        let mut machine = Machine::new(segment_bytes(&mut random));
+        machine.apart = random.u32(0..3) == 0;
         Life { random, machine, offers: VecDeque::new(), doomed: false, seen: Seen::default() }
     }
 
@@ -117,6 +123,7 @@ impl Life {
             self.die(died.unwrap_or(Died(0)));
         }
         self.outlive_everything();
+        self.seen.note("dead letter moved", self.machine.moved);
         self.seen
     }
 
@@ -283,6 +290,7 @@ impl Life {
         let Machine { report, mended, .. } = &self.machine;
         self.seen.note("recovered from a checkpoint", usize::from(report.from_checkpoint));
         self.seen.note("torn write", usize::from(mended.torn_at.is_some()));
+        self.seen.note("dead letter recovered", self.machine.dead_letters().count());
         if attempted > 0 {
             self.seen.note("died in an append", 1);
             let what = match survived {
@@ -322,6 +330,16 @@ impl Life {
 
     fn ask(&mut self) {
         let command = self.command();
+        let dead: Vec<_> = match &command {
+            Command::Relocate { .. } => self.machine.dead_letters().collect(),
+            _ => Vec::new(),
+        };
+        let dead_offered = match &command {
+            Command::Relocate { messages } => {
+                messages.iter().filter(|(_, m)| dead.contains(&m.seq.0)).count()
+            }
+            _ => 0,
+        };
         let relocates = matches!(command, Command::Relocate { .. });
         let refused = command.demand() == Demand::Stores && self.machine.shard.space() != Space::Ample;
         self.seen.note("refused for lack of a spare", usize::from(refused));
@@ -329,6 +347,7 @@ impl Life {
         self.machine.ask(command);
         let written = self.machine.shard.pending_bytes() > before;
         self.seen.note("message relocated", usize::from(relocates && written));
+        self.seen.note("dead letter offered for relocation", dead_offered);
     }
 
     fn queue(&mut self) -> QueueAddress {
@@ -464,6 +483,7 @@ impl Life {
     }
 
     fn change(&mut self) -> AttributeChange {
+        let apart = self.machine.apart;
         let random = &mut self.random;
         match random.u32(0..11) {
             0 => AttributeChange::DelaySeconds(secs(random.u64(0..4))),
@@ -479,11 +499,13 @@ impl Life {
             }
             7 => AttributeChange::Policy(None),
             8 => {
-                let existing: Vec<_> = self.machine.live.queues.keys().cloned().collect();
-                let policy = random.choice(existing).filter(|_| self.machine.shard.pending_bytes() == 0);
+                // One queue takes the dead letters of all, so that none comes back to where it was.
+                let dead = Some(address(DEAD)).filter(|dead| self.machine.live.queues.contains_key(dead));
+                let policy = dead.filter(|_| self.machine.shard.pending_bytes() == 0);
                 AttributeChange::RedrivePolicy(policy.map(|dead_letter_target| RedrivePolicy {
                     dead_letter_target,
-                    max_receive_count: random.u32(1..=1_000),
+                    // Without commits of their own no message may move: see `Machine::apart`.
+                    max_receive_count: if apart { random.u32(1..=3) } else { 1_000 },
                 }))
             }
             9 => AttributeChange::KmsMasterKeyId(random.bool().then(|| "alias/key".into())),

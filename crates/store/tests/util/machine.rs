@@ -6,13 +6,14 @@
 
 use super::model::{Asked, Model};
 use super::{START, message};
+use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::error::Error;
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_engine::{
-    Command, Config, Delivery, Demand, Position, QueueAddress, Receipt, Reply, RequestId, SendEntry,
-    StoredMessage, Timestamp,
+    Command, Config, Delivery, Demand, Event, MessageSeq, Position, QueueAddress, QueueId, Receipt, Reply,
+    RequestId, SendEntry, StoredMessage, Timestamp,
 };
 use tidegate_log::{
     AppendError, Appender, CrashPolicy, Frame, Keeper, KeeperError, LogConfig, MemoryStorage, Reader,
@@ -54,6 +55,11 @@ pub(crate) struct Machine {
     pub(crate) tickets: Vec<Ticket>,
     /// What the maintenance works by.
     pub(crate) housekeeping: Housekeeping,
+    /// Whether every command has a commit of its own. Queues from which dead letters move need that: answers do not
+    /// tell of a move, so the model has to see where in a commit it was.
+    pub(crate) apart: bool,
+    /// Dead letters that were moved.
+    pub(crate) moved: usize,
     next_request: u64,
     next_message: u64,
 }
@@ -82,6 +88,35 @@ struct Fetch {
     /// Keeps the record from being recycled. `None` for a record that is not appended yet.
     pinned: Option<RecordRef<MemoryStorage>>,
     expected: Rc<StoredMessage>,
+    /// Whether it is a dead letter.
+    dead: bool,
+}
+
+/// What a commit's records say of messages that go from queue to queue.
+#[derive(Debug, PartialEq)]
+enum Step {
+    Moved(QueueId, MessageSeq, QueueId),
+    Received,
+}
+
+/// In their order. The header of a frame has 48 bytes, that of a record 8, its length first.
+fn steps(frame: &Frame) -> VecDeque<Step> {
+    let mut rest = &frame.bytes()[48..];
+    let mut steps = VecDeque::new();
+    for _ in 0..frame.record_count() {
+        let (header, after) = rest.split_at(8);
+        let length = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
+        let (record, after) = after.split_at(length as usize);
+        rest = after;
+        match codec::decode(&Bytes::copy_from_slice(record)).expect("decodes").1 {
+            Event::MessageDeadLettered { queue, seq, target } => {
+                steps.push_back(Step::Moved(queue, seq, target));
+            }
+            Event::MessagesReceived { .. } => steps.push_back(Step::Received),
+            _ => {}
+        }
+    }
+    steps
 }
 
 const IDENTITY: [u8; 16] = *b"sixteen random b";
@@ -122,6 +157,8 @@ impl Machine {
             released: HashMap::new(),
             tickets: Vec::new(),
             housekeeping: Housekeeping::default(),
+            apart: false,
+            moved: 0,
             next_request: 0,
             next_message: 0,
         };
@@ -145,7 +182,7 @@ impl Machine {
             (Demand::Stores, _) => true,
         };
         let returns = matches!(command, Command::ReturnUndelivered { .. });
-        if returns {
+        if returns || self.apart {
             self.take();
         }
         self.asked.insert(request, Asked { command: command.clone(), refused });
@@ -154,6 +191,8 @@ impl Machine {
             // Those who waited are served, and answered, before this command's own answer. The model wants its
             // effect first.
             self.take_with_first(Some(request));
+        } else if self.apart {
+            self.take();
         }
         request
     }
@@ -218,8 +257,17 @@ impl Machine {
         let Some(mut commit) = self.shard.take_commit() else { return };
         commit.replies.sort_by_key(|(request, _)| Some(*request) != first);
         let mut fetches = Vec::new();
+        let mut steps = commit.frame.as_ref().map(steps).unwrap_or_default();
         for (request, outcome) in &commit.replies {
             let asked = self.asked.remove(request).expect("every request is answered once");
+            if let (Command::Receive(_), Ok(Reply::Received(deliveries))) = (&asked.command, outcome) {
+                while let Some(Step::Moved(..)) = steps.front() {
+                    self.follow(steps.pop_front());
+                }
+                if !deliveries.is_empty() {
+                    assert_eq!(steps.pop_front(), Some(Step::Received), "an event for every receive");
+                }
+            }
             self.live.apply(self.now, &asked, outcome);
             if let (Command::Receive(receive), Ok(Reply::Received(deliveries))) = (&asked.command, outcome) {
                 for delivery in deliveries {
@@ -229,13 +277,25 @@ impl Machine {
                         position: delivery.position,
                         pinned: self.reader.locate(delivery.position.0.into()),
                         expected: Rc::clone(&held.stored),
+                        dead: held.source.is_some(),
                     });
                 }
             }
         }
+        steps.into_iter().for_each(|step| self.follow(Some(step)));
         let model = self.live.clone();
         let (frame, replies) = (commit.frame, commit.replies);
         self.pending.push_back(Pending { frame, replies, fetches, housekeeping: None, model });
+    }
+
+    fn follow(&mut self, step: Option<Step>) {
+        match step {
+            Some(Step::Moved(queue, seq, target)) => {
+                self.live.bury(self.now, queue, seq, target);
+                self.moved += 1;
+            }
+            other => panic!("nobody was told of {other:?}"),
+        }
     }
 
     /// Appends the `count` oldest commits at once and releases their answers.
@@ -248,11 +308,11 @@ impl Machine {
                 let record = fetch.pinned.or_else(|| self.reader.locate(fetch.position.0.into()));
                 let record = record.unwrap_or_else(|| panic!("no record at {:?}", fetch.position));
                 let stored = codec::decode_message(&record.read().expect("the record is whole"));
-                assert_eq!(
-                    stored.expect("decodes"),
-                    Some((*fetch.expected).clone()),
-                    "the message as it was sent"
-                );
+                let mut stored = stored.expect("decodes").expect("a message's record");
+                if fetch.dead {
+                    stored.queue = fetch.expected.queue; // The record names the queue that held it when it was written.
+                }
+                assert_eq!(stored, *fetch.expected, "the message as it was sent");
                 self.tickets.push(fetch.ticket);
             }
             self.released.extend(pending.replies);
@@ -413,12 +473,18 @@ impl Machine {
             panic!("what was recovered is none of the states that may be: {differences:#?}");
         });
         let tickets = std::mem::take(&mut self.tickets);
-        let (next_request, next_message) = (self.next_request, self.next_message);
-        *self = Machine { tickets, next_request, next_message, ..found };
+        let Machine { apart, moved, next_request, next_message, .. } = *self;
+        *self = Machine { tickets, apart, moved, next_request, next_message, ..found };
         survived
     }
 
     // Looking.
+
+    /// The numbers of the dead letters that are there.
+    pub(crate) fn dead_letters(&self) -> impl Iterator<Item = u64> {
+        let messages = self.live.queues.values().flat_map(|queue| &queue.messages);
+        messages.filter(|(_, held)| held.source.is_some()).map(|(seq, _)| *seq)
+    }
 
     pub(crate) fn read(&self, position: Position) -> StoredMessage {
         let record = self.reader.read(position.0.into());

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_engine::{
-    AttributeChange, Command, Counts, Delivery, Error, Messages, Position, QueueAddress, QueueAttributes,
-    QueueId, QueueView, Receipt, Receive, Reply, Snapshot, Stored, StoredMessage, Tags, Timestamp, Touched,
-    limits,
+    AttributeChange, Command, Counts, Delivery, Error, MessageSeq, Messages, Position, QueueAddress,
+    QueueAttributes, QueueId, QueueView, Receipt, Receive, Reply, Snapshot, Stored, StoredMessage, Tags,
+    Timestamp, Touched, limits,
 };
 use tidegate_store::Outcome;
 
@@ -51,6 +51,8 @@ pub(crate) struct Held {
     pub(crate) receive_count: u32,
     pub(crate) first_received_at: Timestamp,
     pub(crate) received_at: Timestamp,
+    /// The queue that a dead letter left.
+    pub(crate) source: Option<QueueAddress>,
 }
 
 impl Held {
@@ -96,12 +98,14 @@ impl Queue {
             receive_count: 0,
             first_received_at: Timestamp::ZERO,
             received_at: Timestamp::ZERO,
+            source: None,
             stored: Rc::new(stored),
         };
         self.messages.insert(held.stored.seq.0, held);
     }
 
-    fn receive(&mut self, now: Timestamp, receive: &Receive, deliveries: &[Delivery]) {
+    /// `limit`: how often its messages may be received before they go to its dead-letter queue.
+    fn receive(&mut self, now: Timestamp, receive: &Receive, deliveries: &[Delivery], limit: u32) {
         let visible = self.counts(now).visible as usize;
         let most = visible.min(receive.max);
         // Who waits is served with the first message that becomes visible, also when the same command makes more of
@@ -123,6 +127,8 @@ impl Queue {
             assert_eq!(delivery.receipt, receipt);
             let counters = (held.receive_count, held.first_received_at);
             assert_eq!((delivery.receive_count, delivery.first_received_at), counters);
+            assert_eq!(delivery.origin.as_ref().map(|origin| &origin.source), held.source.as_ref());
+            assert!(held.receive_count <= limit, "message {seq} is a dead letter");
         }
     }
 
@@ -209,7 +215,7 @@ impl Model {
                         continue;
                     }
                     assert_eq!(sent.as_ref().map(|sent| sent.id), Ok(entry.message.id));
-                    let seq = tidegate_engine::MessageSeq(*next_seq);
+                    let seq = MessageSeq(*next_seq);
                     *next_seq += 1;
                     let message = entry.message.clone();
                     queue.send(
@@ -241,6 +247,7 @@ impl Model {
         {
             return; // It waited when its queue was deleted; that command's own answer comes after this one.
         }
+        let limit = self.dead_letter_queue(address).map_or(u32::MAX, |(_, limit)| limit);
         let Some(queue) = self.queues.get_mut(address) else { return expect_missing(outcome) };
         match (command, outcome) {
             (Command::FindQueue { .. }, _) => expect_done(Ok(()), outcome),
@@ -267,7 +274,7 @@ impl Model {
                 expect_done(Ok(()), outcome);
             }
             (Command::Receive(receive), Ok(Reply::Received(deliveries))) => {
-                queue.receive(now, receive, deliveries);
+                queue.receive(now, receive, deliveries, limit);
             }
             (Command::Delete { receipts, .. }, Ok(Reply::Settled(settled))) => {
                 let expected: Vec<_> = receipts.iter().map(|receipt| queue.delete(*receipt)).collect();
@@ -323,6 +330,34 @@ impl Model {
         assert_eq!(*more, self.queues.len() > max);
     }
 
+    /// Where messages of a queue go that were received so often; nowhere if that is the queue itself or is missing.
+    fn dead_letter_queue(&self, address: &QueueAddress) -> Option<(QueueAddress, u32)> {
+        let policy = self.queues.get(address)?.attributes.redrive_policy.as_ref()?;
+        let target = &policy.dead_letter_target;
+        (target != address && self.queues.contains_key(target))
+            .then(|| (target.clone(), policy.max_receive_count))
+    }
+
+    /// Takes over that a message was moved to a dead-letter queue, and checks that it had to be.
+    pub(crate) fn bury(&mut self, now: Timestamp, from: QueueId, seq: MessageSeq, to: QueueId) {
+        self.advance(now);
+        let named =
+            |id| self.queues.iter().find(|(_, queue)| queue.id == id).map(|(address, _)| address.clone());
+        let source = named(from).expect("the source exists");
+        let (target, limit) = self.dead_letter_queue(&source).expect("it has a dead-letter queue");
+        assert_eq!(named(to).as_ref(), Some(&target), "the dead-letter queue that its policy names");
+        let held = self.queues.get_mut(&source).and_then(|queue| queue.messages.remove(&seq.0));
+        let mut held = held.unwrap_or_else(|| panic!("message {seq:?} does not exist"));
+        assert!(
+            !held.is_hidden(now) && held.receive_count >= limit,
+            "{held:?} may be received from {source:?}"
+        );
+        Rc::make_mut(&mut held.stored).queue = to;
+        held.source = Some(source);
+        self.queues.get_mut(&target).expect("it exists").messages.insert(seq.0, held);
+        self.advance(now);
+    }
+
     /// Lets time pass.
     pub(crate) fn advance(&mut self, now: Timestamp) {
         self.queues.values_mut().for_each(|queue| queue.advance(now));
@@ -338,8 +373,7 @@ impl Model {
             ..Model::default()
         };
         for queue in &snapshot.queues {
-            let messages = held_messages(&queue.messages, &read);
-            assert!(messages.values().all(|held| held.stored.queue == queue.id), "a record of another queue");
+            let messages = held_messages(queue.id, &queue.messages, &read);
             let modelled = Queue {
                 id: queue.id,
                 attributes: queue.attributes.clone(),
@@ -389,15 +423,23 @@ impl Model {
     }
 }
 
-fn held_messages(messages: &Messages, read: &impl Fn(Position) -> StoredMessage) -> BTreeMap<u64, Held> {
+fn held_messages(
+    id: QueueId,
+    messages: &Messages,
+    read: &impl Fn(Position) -> StoredMessage,
+) -> BTreeMap<u64, Held> {
     let mut all = BTreeMap::new();
-    let mut hold = |stored: StoredMessage, touched: Touched, hidden_until: Timestamp| {
+    let mut hold = |mut stored: StoredMessage, touched: Touched, hidden_until: Timestamp| {
+        let sent_to = touched.origin.as_ref().map_or(id, |origin| origin.sent_to);
+        assert_eq!(stored.queue, sent_to, "a record of another queue");
+        stored.queue = id;
         let held = Held {
             stored: Rc::new(stored),
             hidden_until,
             receive_count: touched.receive_count,
             first_received_at: touched.first_received_at,
             received_at: touched.received_at,
+            source: touched.origin.as_ref().map(|origin| origin.source.clone()),
         };
         let former = all.insert(held.stored.seq.0, held);
         assert!(former.is_none(), "a message is in one place");
