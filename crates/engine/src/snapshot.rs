@@ -83,6 +83,7 @@ impl Engine {
                 messages: Standard::restore(queue.messages),
                 waiting: Waiting::default(),
                 armed_at: None,
+                moves_left: false,
             };
             for sent_to in restored.messages.sent_elsewhere() {
                 engine.sent_elsewhere.entry(sent_to).or_default().insert(restored.id);

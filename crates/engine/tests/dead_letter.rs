@@ -68,6 +68,21 @@ fn a_hundred_dead_letters_before_a_live_message_take_one_receive() {
 }
 
 #[test]
+fn a_poll_gets_what_lies_behind_any_number_of_dead_letters() {
+    let mut t = with_limit(1);
+    for n in 0..350 {
+        t.send("q", &n.to_string());
+    }
+    while !t.receive_for("q", secs(3_600)).is_empty() {}
+    t.wait(secs(3_600));
+    t.send("q", "live");
+    let poll = t.poll("q", secs(20));
+    t.wait(millis(10));
+    t.expect_answer(poll, &["live"]);
+    assert_eq!(t.counts("dlq"), (350, 0, 0));
+}
+
+#[test]
 fn polls_that_wait_on_the_dead_letter_queue_get_it_at_once() {
     let mut t = with_limit(1);
     let poll = t.poll("dlq", secs(20));

@@ -293,5 +293,17 @@ fn live(machine: &mut Machine) {
     let entries = text_entries(machine, 3);
     machine.done(send("new", entries));
     receive_one(machine, "new", 43_200);
+    machine.done(create("grave"));
+    let redrive = RedrivePolicy { dead_letter_target: address("grave"), max_receive_count: 1 };
+    machine.done(create("letters"));
+    machine.done(Command::SetQueueAttributes {
+        queue: address("letters"),
+        attributes: vec![AttributeChange::RedrivePolicy(Some(redrive))],
+    });
+    let entries = text_entries(machine, 1);
+    machine.done(send("letters", entries));
+    receive_one(machine, "letters", 0);
+    machine.wait(secs(1));
+    assert!(machine.receive("letters", None).is_empty(), "it is a dead letter now");
     machine.check();
 }

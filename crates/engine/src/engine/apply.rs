@@ -30,6 +30,7 @@ impl Engine {
                     messages: Standard::default(),
                     waiting: Waiting::default(),
                     armed_at: None,
+                    moves_left: false,
                 };
                 attributes.iter().for_each(|change| created.attributes.apply(change));
                 let former = self.names.insert(address.clone(), *queue);

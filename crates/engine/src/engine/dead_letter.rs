@@ -7,7 +7,7 @@ use super::{Engine, Journal};
 use crate::{Event, MessageSeq, Position, QueueAddress, QueueId, QueueName, Reply, StoredMessage, Timestamp};
 use std::collections::BTreeSet;
 
-/// Messages that one receive moves at most; the next one goes on.
+/// Messages that one receive moves at most: bounds a turn. The next receive goes on, and for receives that wait the timer.
 const MOVES_MAX: usize = 100;
 
 impl Engine {
@@ -39,6 +39,7 @@ impl Engine {
                 continue;
             }
             if due.is_empty() || moves >= MOVES_MAX {
+                self.queue(id).moves_left = !due.is_empty();
                 return within;
             }
             moves += due.len();

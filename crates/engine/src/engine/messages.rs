@@ -80,7 +80,7 @@ impl Engine {
         let place = self.queue(id).waiting.join(parked);
         self.parked.insert(request, (id, place));
         self.timers.arm_parked(deadline, request);
-        if stalled {
+        if stalled || self.queue(id).moves_left {
             self.settle(now, id, journal);
         }
         Ok(())

@@ -212,7 +212,9 @@ impl Engine {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         let wanted = queue.messages.backlog_mut().poll_wanted();
         self.wanted.extend(wanted.map(|first| ChunkId { queue: id, first }));
-        if let Some(due) = queue.next_due()
+        let goes_on = std::mem::take(&mut queue.moves_left) && queue.waiting.first().is_some();
+        let next_turn = goes_on.then(|| now + Duration::from_millis(1));
+        if let Some(due) = queue.next_due().into_iter().chain(next_turn).min()
             && queue.armed_at.is_none_or(|armed| due < armed)
         {
             // Armed for now or earlier, the timer would ring for ever within one call of `handle_timeout`.

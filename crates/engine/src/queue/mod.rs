@@ -60,6 +60,8 @@ pub(crate) struct Queue {
     pub(crate) waiting: Waiting,
     /// The earliest instant for which the engine's timer table holds an entry. Not part of the durable state.
     pub(crate) armed_at: Option<Timestamp>,
+    /// Whether the last receive stopped moving dead letters with more to do. Not part of the durable state.
+    pub(crate) moves_left: bool,
 }
 
 impl Queue {
