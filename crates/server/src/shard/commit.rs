@@ -1,34 +1,12 @@
-//! Appending to the log, and what may happen only after it.
+//! Appending to the log, and the answers that may leave only after it.
 
 use super::answer::{Answer, Callback};
 use super::inbox::Inbox;
-use super::keeper::Signal;
-use super::owner::{Housekeeping, Input};
+use super::owner::Input;
 use crate::metrics::LogMetrics;
 use std::sync::Arc;
 use std::time::Instant;
 use tidegate_log::{Appender, Frame, Storage};
-use tokio::sync::oneshot;
-
-/// What happens once everything before it is durable.
-pub(super) enum Release {
-    /// A caller gets its answer.
-    Answer(Callback, Answer),
-    /// The keeper gets what it asked for.
-    Housekeeping(oneshot::Sender<Housekeeping>, Box<Housekeeping>),
-    /// The keeper gets its last work, without having asked.
-    Last(Signal, Box<Housekeeping>),
-}
-
-impl Release {
-    fn go(self, inbox: &Inbox<Input>) {
-        match self {
-            Release::Answer(callback, answer) => callback.send(answer, inbox),
-            Release::Housekeeping(sender, housekeeping) => drop(sender.send(*housekeeping)),
-            Release::Last(signal, housekeeping) => signal.end(*housekeeping),
-        }
-    }
-}
 
 /// Appends frames for the owner, on the owner's thread.
 ///
@@ -41,11 +19,11 @@ pub(super) struct Committer<S: Storage> {
 }
 
 impl<S: Storage> Committer<S> {
-    /// Appends a frame, then lets go what waited for it.
+    /// Appends a frame, then lets go the answers that waited for it. When it returns the frame is durable.
     ///
     /// If the append fails nobody knows what is on the medium: no answer may leave, and the process ends so that
     /// recovery finds out.
-    pub(super) fn commit(&mut self, frame: Option<Frame>, releases: Vec<Release>) {
+    pub(super) fn commit(&mut self, frame: Option<Frame>, answers: Vec<(Callback, Answer)>) {
         if let Some(frame) = frame {
             let bytes = frame.bytes().len();
             let start = Instant::now();
@@ -58,6 +36,6 @@ impl<S: Storage> Committer<S> {
             }
             self.metrics.appended(bytes, start.elapsed());
         }
-        releases.into_iter().for_each(|release| release.go(&self.inbox));
+        answers.into_iter().for_each(|(callback, answer)| callback.send(answer, &self.inbox));
     }
 }

@@ -26,7 +26,8 @@ struct Call {
 #[derive(Default)]
 struct State {
     called: bool,
-    last: Option<Housekeeping>,
+    /// Set when the shard has ended: a last checkpoint, if one is useful.
+    last: Option<Option<Checkpoint>>,
 }
 
 impl Signal {
@@ -36,14 +37,14 @@ impl Signal {
         self.0.changed.notify_one();
     }
 
-    /// The shard ends; this is the last work.
-    pub(crate) fn end(&self, last: Housekeeping) {
+    /// The shard has ended; this is the last work.
+    pub(crate) fn end(&self, last: Option<Checkpoint>) {
         self.lock().last = Some(last);
         self.0.changed.notify_one();
     }
 
     /// Waits for a call, at most so long; `Some` is the last work.
-    fn wait(&self, patience: Option<Duration>) -> Option<Housekeeping> {
+    fn wait(&self, patience: Option<Duration>) -> Option<Option<Checkpoint>> {
         let idle = |state: &mut State| !state.called && state.last.is_none();
         let state = self.lock();
         let mut state = match patience {
@@ -87,7 +88,7 @@ impl<S: Storage> House<S> {
         let mut patience = None;
         loop {
             if let Some(last) = signal.wait(patience) {
-                if let Some(Err(error)) = last.checkpoint.map(|checkpoint| self.store(&checkpoint)) {
+                if let Some(Err(error)) = last.map(|checkpoint| self.store(&checkpoint)) {
                     report(&error);
                 }
                 return;

@@ -2,7 +2,7 @@
 
 use super::answer::Callback;
 use super::clock::Clock;
-use super::commit::{Committer, Release};
+use super::commit::Committer;
 use super::inbox::Inbox;
 use super::keeper::Signal;
 use std::collections::HashMap;
@@ -152,18 +152,18 @@ impl<S: Storage> Owner<S> {
             segments: self.shard.segments().clone(),
             checkpoint: due.then(|| self.shard.checkpoint(now)),
         };
-        self.committer.commit(None, vec![Release::Housekeeping(answer, Box::new(housekeeping))]);
+        let _ = answer.send(housekeeping);
     }
 
     fn commit(&mut self) {
         let Some(commit) = self.shard.take_commit() else { return };
-        let mut releases = Vec::with_capacity(commit.replies.len());
+        let mut answers = Vec::with_capacity(commit.replies.len());
         for (request, outcome) in commit.replies {
             if let Some(callback) = self.callers.remove(&request) {
-                releases.push(Release::Answer(callback, outcome));
+                answers.push((callback, outcome));
             }
         }
-        self.committer.commit(commit.frame, releases);
+        self.committer.commit(commit.frame, answers);
     }
 
     /// Calls the keeper when a segment was begun or a checkpoint is due.
@@ -178,11 +178,8 @@ impl<S: Storage> Owner<S> {
     fn end(mut self) {
         self.shard.release_waiting();
         self.commit();
-        let segments = self.shard.segments().clone();
         let now = self.clock.now();
-        let checkpoint = self.shard.checkpoint_useful().then(|| self.shard.checkpoint(now));
-        let last = Housekeeping { segments, checkpoint };
-        self.committer.commit(None, vec![Release::Last(self.signal.clone(), Box::new(last))]);
+        self.signal.end(self.shard.checkpoint_useful().then(|| self.shard.checkpoint(now)));
     }
 }
 
