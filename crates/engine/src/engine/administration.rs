@@ -6,7 +6,6 @@ use crate::{
     AttributeChange, Command, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
     RedrivePolicy, Reply, Tags, Timestamp, limits,
 };
-use std::ops::Bound;
 
 impl Engine {
     pub(super) fn administer(
@@ -165,25 +164,19 @@ impl Engine {
         after: Option<QueueName>,
         max: usize,
     ) -> Reply {
-        let passed = after.as_ref().map_or("", QueueName::as_str).to_owned();
-        from.name = after.into_iter().chain(QueueName::parse(prefix)).chain([from.name]).max().expect("one");
-        let scope = (from.account, from.region.clone());
-        let mut names = Vec::new();
-        for (address, _) in self.names.range((Bound::Included(from), Bound::Unbounded)) {
-            let name = address.name.as_str();
-            let beyond = name > prefix && !name.starts_with(prefix);
-            if (address.account, &address.region) != (scope.0, &scope.1) || beyond {
-                break;
-            }
-            if !name.starts_with(prefix) || name <= passed.as_str() {
-                continue;
-            }
-            if names.len() == max {
-                return Reply::Queues { names, more: true };
-            }
-            names.push(address.name.clone());
-        }
-        Reply::Queues { names, more: false }
+        let start = after.clone().into_iter().chain(QueueName::parse(prefix)).chain([from.name]);
+        from.name = start.max().expect("one");
+        let beyond = |name: &QueueName| name.as_str() > prefix && !name.as_str().starts_with(prefix);
+        let names = self.names_from(from).map(|(name, _)| name).take_while(|name| !beyond(name));
+        page(names.filter(|name| name.as_str().starts_with(prefix)), after.as_ref(), max)
+    }
+
+    /// The names of `from`'s account and region from its own name on, in order.
+    pub(super) fn names_from(&self, from: QueueAddress) -> impl Iterator<Item = (&QueueName, &QueueId)> {
+        let (account, region) = (from.account, from.region.clone());
+        let in_scope = move |address: &QueueAddress| address.account == account && address.region == region;
+        let scoped = self.names.range(from..).take_while(move |(address, _)| in_scope(address));
+        scoped.map(|(address, id)| (&address.name, id))
     }
 
     fn tag_queue(
@@ -219,4 +212,15 @@ impl Engine {
         self.settle(now, id, journal);
         Ok(())
     }
+}
+
+/// The first `max` of the names that come after `after`.
+pub(super) fn page<'a>(
+    names: impl Iterator<Item = &'a QueueName>,
+    after: Option<&QueueName>,
+    max: usize,
+) -> Reply {
+    let mut rest = names.filter(|name| after.is_none_or(|after| *name > after));
+    let names = rest.by_ref().take(max).cloned().collect();
+    Reply::Queues { names, more: rest.next().is_some() }
 }

@@ -3,6 +3,7 @@
 //! A message moves on the receive that would exceed the limit, not when its last visibility timeout ends. While the
 //! dead-letter queue does not exist the message stays and is delivered on.
 
+use super::administration::page;
 use super::{Engine, Journal};
 use crate::{Event, MessageSeq, Position, QueueAddress, QueueId, QueueName, Reply, StoredMessage, Timestamp};
 use std::collections::BTreeSet;
@@ -90,19 +91,7 @@ impl Engine {
             let policy = self.queues[id].attributes.redrive_policy.as_ref();
             policy.is_some_and(|policy| policy.dead_letter_target == *target)
         };
-        let mut names = Vec::new();
-        for (address, id) in self.names.range(from..) {
-            if (address.account, &address.region) != (target.account, &target.region) {
-                break;
-            }
-            if !names_target(id) || after.as_ref() == Some(&address.name) {
-                continue;
-            }
-            if names.len() == max {
-                return Reply::Queues { names, more: true };
-            }
-            names.push(address.name.clone());
-        }
-        Reply::Queues { names, more: false }
+        let sources = self.names_from(from).filter(|(_, id)| names_target(id)).map(|(name, _)| name);
+        page(sources, after.as_ref(), max)
     }
 }
