@@ -3,7 +3,7 @@
 use crate::fault::{Echo, Fault, Shape};
 use crate::text::{echo, is_entry_id};
 use crate::wire::{Dialect, Input, ListName, Output};
-use tidegate_engine::{Error, limits};
+use tidegate_engine::{Command, Error, QueueAddress, limits};
 
 /// One entry of a batch, its id checked.
 pub(super) struct Entry<'a> {
@@ -105,4 +105,14 @@ impl Settled {
     pub(super) fn write<O: Output>(&self, results: Vec<Result<(), Error>>, out: &mut O) {
         write(&self.slots, results, self.name, out, Echo::clone, |_, _, ()| {});
     }
+}
+
+/// The command for the good entries of a batch. Without one there is still the queue to look for.
+pub(super) fn command<T>(
+    queue: &QueueAddress,
+    good: Vec<T>,
+    make: impl FnOnce(QueueAddress, Vec<T>) -> Command,
+) -> Command {
+    let queue = queue.clone();
+    if good.is_empty() { Command::FindQueue { queue } } else { make(queue, good) }
 }

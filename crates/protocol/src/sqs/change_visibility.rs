@@ -37,12 +37,8 @@ pub(super) fn decode_batch(
         });
         slots.push(Slot { id: entry.id, outcome });
     }
-    let queue = queue.clone();
-    // Without a good entry there is still the queue to look for.
-    let command = match changes.is_empty() {
-        true => Command::FindQueue { queue },
-        false => Command::ChangeVisibility { queue, changes },
-    };
+    let command =
+        batch::command(queue, changes, |queue, changes| Command::ChangeVisibility { queue, changes });
     let name = "ChangeMessageVisibilityBatchResultEntry";
     Ok(Accepted::new(command, Pending::SettledBatch(Settled { name, slots })))
 }

@@ -37,12 +37,7 @@ pub(super) fn decode_batch(
         let outcome = receipt.map(|receipt| receipts.push(receipt)).map(|()| echo);
         slots.push(Slot { id: entry.id, outcome });
     }
-    let queue = queue.clone();
-    // Without a good entry there is still the queue to look for.
-    let command = match receipts.is_empty() {
-        true => Command::FindQueue { queue },
-        false => Command::Delete { queue, receipts },
-    };
+    let command = batch::command(queue, receipts, |queue, receipts| Command::Delete { queue, receipts });
     let name = "DeleteMessageBatchResultEntry";
     Ok(Accepted::new(command, Pending::SettledBatch(Settled { name, slots })))
 }

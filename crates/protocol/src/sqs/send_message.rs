@@ -58,12 +58,7 @@ pub(super) fn decode_batch(
         });
         slots.push(Slot { id, outcome });
     }
-    let queue = queue.clone();
-    // Without a good entry there is still the queue to look for.
-    let command = match entries.is_empty() {
-        true => Command::FindQueue { queue },
-        false => Command::Send { queue, entries },
-    };
+    let command = batch::command(queue, entries, |queue, entries| Command::Send { queue, entries });
     Ok(Accepted::new(command, Pending::SentBatch(Batch { slots })))
 }
 
