@@ -1,5 +1,6 @@
 //! The API listener's service: bytes to the protocol, commands to the shard, answers back.
 
+use crate::http::Peer;
 use crate::metrics::Metrics;
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
@@ -45,7 +46,11 @@ struct Answered {
 
 impl<S: Storage> Api<S> {
     /// Answers one request. Never fails: what cannot be done is an answer, too.
-    pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        peer: Peer,
+        request: Request<Incoming>,
+    ) -> Response<Full<Bytes>> {
         if request.method() == Method::GET && request.uri().path() == "/health" {
             return plain(StatusCode::OK, "ok\n");
         }
@@ -54,7 +59,7 @@ impl<S: Storage> Api<S> {
         let body = self.collect(body).await;
         let start = Instant::now();
         // The request's bytes are gone when this returns: a long poll must not hold them.
-        let Answered { action, response } = match self.decode(parts, body, request_id) {
+        let Answered { action, response } = match self.decode(peer, parts, body, request_id) {
             Ok(Decoded::Call(command, call)) => self.call(command, call).await,
             Ok(Decoded::Refused(refusal)) => self.refuse(refusal).await,
             Err(response) => Answered { action: None, response },
@@ -63,6 +68,7 @@ impl<S: Storage> Api<S> {
         self.metrics.answered(action, response.code, latency);
         tracing::debug!(
             action = action.map_or("unknown", Action::name),
+            peer = %peer.address,
             status = response.status,
             code = response.code,
             latency_us = latency.as_micros() as u64,
@@ -91,6 +97,7 @@ impl<S: Storage> Api<S> {
     /// Decodes a request, or answers one whose body did not come.
     fn decode(
         &self,
+        peer: Peer,
         parts: Parts,
         body: Result<Bytes, Fault>,
         request_id: RequestIdText,
@@ -115,7 +122,7 @@ impl<S: Storage> Api<S> {
             urls: UrlSettings {
                 public_url: settings.public_url.as_deref(),
                 trust_forwarded: settings.trust_forwarded,
-                scheme: "http",
+                scheme: if peer.secure { "https" } else { "http" },
                 fallback_host: &settings.fallback_host,
             },
             random: &mut rand::random,

@@ -10,6 +10,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use prometheus_client::metrics::gauge::Gauge;
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -31,6 +32,15 @@ pub(crate) struct Limits {
     pub(crate) shutdown_grace: Duration,
 }
 
+/// Who sent a request, as far as its connection tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// Address of the other end: a proxy's, if there is one. Always in its own family, never IPv4 within IPv6.
+    pub(crate) address: IpAddr,
+    /// Whether the connection is encrypted.
+    pub(crate) secure: bool,
+}
+
 /// Serves connections until `stop` changes, then lets requests under way end within the grace period.
 pub(crate) async fn serve<F, R>(
     listener: TcpListener,
@@ -39,7 +49,7 @@ pub(crate) async fn serve<F, R>(
     mut stop: watch::Receiver<bool>,
     answer: F,
 ) where
-    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(limits.connections_max));
@@ -50,12 +60,13 @@ pub(crate) async fn serve<F, R>(
             accepted = async { (place.await, listener.accept().await) } => accepted,
             _ = stop.changed() => break,
         };
-        let (Ok(place), Ok((stream, _))) = accepted else {
+        let (Ok(place), Ok((stream, address))) = accepted else {
             // Out of file descriptors, most likely: wait for some to be closed instead of spinning.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let connection = graceful.watch(connect(stream, limits, answer.clone()));
+        let peer = Peer { address: address.ip().to_canonical(), secure: false };
+        let connection = graceful.watch(connect(stream, peer, limits, answer.clone()));
         let open = open.clone();
         open.inc();
         tokio::spawn(async move {
@@ -73,17 +84,18 @@ pub(crate) async fn serve<F, R>(
 
 fn connect<F, R>(
     stream: TcpStream,
+    peer: Peer,
     limits: Limits,
     answer: F,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error>
 where
-    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     // Answers are small and complete: waiting to fill packets only delays them.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
-        let answer = answer(request);
+        let answer = answer(peer, request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
     hyper::server::conn::http1::Builder::new()

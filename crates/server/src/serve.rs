@@ -163,14 +163,14 @@ async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<()
         limits,
         metrics.connections.clone(),
         stopped.clone(),
-        move |request| api.clone().answer(request),
+        move |peer, request| api.clone().answer(peer, request),
     ));
     let administering = tokio::spawn(http::serve(
         admin_listener,
         Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits },
         Default::default(),
         stopped,
-        move |request| admin.clone().answer(request),
+        move |_, request| admin.clone().answer(request),
     ));
     announce(&endpoint, admin_address, &config);
 
