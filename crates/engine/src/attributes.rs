@@ -28,6 +28,29 @@ pub struct QueueAttributes {
     pub kms_data_key_reuse_period: Option<Duration>,
     /// `SqsManagedSseEnabled`. Default true; setting a KMS key turns it off.
     pub sqs_managed_sse: bool,
+    /// What only FIFO queues have. Its presence is the queue's type, which never changes.
+    pub fifo: Option<FifoAttributes>,
+}
+
+/// The attributes of a FIFO queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoAttributes {
+    /// `ContentBasedDeduplication`. Default false.
+    pub content_based_deduplication: bool,
+    /// `DeduplicationScope`. Default the queue.
+    pub deduplication_scope: DeduplicationScope,
+    /// `FifoThroughputLimit`: stored and returned; no throughput is limited. Default the queue's.
+    pub throughput_limit: FifoThroughputLimit,
+}
+
+impl Default for FifoAttributes {
+    fn default() -> Self {
+        FifoAttributes {
+            content_based_deduplication: false,
+            deduplication_scope: DeduplicationScope::Queue,
+            throughput_limit: FifoThroughputLimit::PerQueue,
+        }
+    }
 }
 
 impl Default for QueueAttributes {
@@ -44,6 +67,7 @@ impl Default for QueueAttributes {
             kms_master_key_id: None,
             kms_data_key_reuse_period: None,
             sqs_managed_sse: true,
+            fifo: None,
         }
     }
 }
@@ -160,7 +184,7 @@ impl QueueAttributes {
     /// Takes over one change.
     ///
     /// # Panics
-    /// On a FIFO attribute: the caller refused it before.
+    /// On a FIFO attribute of a standard queue: the caller refused it before.
     pub(crate) fn apply(&mut self, change: &AttributeChange) {
         match change.clone() {
             AttributeChange::DelaySeconds(value) => self.delay = value,
@@ -187,18 +211,26 @@ impl QueueAttributes {
                     self.kms_data_key_reuse_period = None;
                 }
             }
-            AttributeChange::FifoQueue(_)
-            | AttributeChange::ContentBasedDeduplication(_)
-            | AttributeChange::DeduplicationScope(_)
-            | AttributeChange::FifoThroughputLimit(_) => {
-                unreachable!("FIFO attributes are refused before they reach a standard queue")
+            AttributeChange::FifoQueue(value) => {
+                assert!(value, "the type of a queue never changes");
+                self.fifo = Some(self.fifo.unwrap_or_default());
             }
+            AttributeChange::ContentBasedDeduplication(value) => {
+                self.fifo_mut().content_based_deduplication = value;
+            }
+            AttributeChange::DeduplicationScope(value) => self.fifo_mut().deduplication_scope = value,
+            AttributeChange::FifoThroughputLimit(value) => self.fifo_mut().throughput_limit = value,
         }
     }
 
-    /// The default attributes with `changes` taken over in order.
+    fn fifo_mut(&mut self) -> &mut FifoAttributes {
+        self.fifo.as_mut().expect("FIFO attributes are refused before they reach a standard queue")
+    }
+
+    /// The default attributes with `changes` taken over; the queue's type first, then in order.
     pub fn from_changes(changes: &[AttributeChange]) -> Self {
-        let mut attributes = QueueAttributes::default();
+        let fifo = changes.contains(&AttributeChange::FifoQueue(true)).then(FifoAttributes::default);
+        let mut attributes = QueueAttributes { fifo, ..QueueAttributes::default() };
         changes.iter().for_each(|change| attributes.apply(change));
         attributes
     }
@@ -221,6 +253,14 @@ impl QueueAttributes {
         let mut changes: Vec<_> = all.into_iter().filter(|change| default.differs(change)).collect();
         let reuse_period = self.kms_data_key_reuse_period;
         changes.extend(reuse_period.map(AttributeChange::KmsDataKeyReusePeriodSeconds));
+        if let Some(fifo) = self.fifo {
+            changes.extend([
+                AttributeChange::FifoQueue(true),
+                AttributeChange::ContentBasedDeduplication(fifo.content_based_deduplication),
+                AttributeChange::DeduplicationScope(fifo.deduplication_scope),
+                AttributeChange::FifoThroughputLimit(fifo.throughput_limit),
+            ]);
+        }
         changes
     }
 
@@ -240,10 +280,16 @@ impl QueueAttributes {
                 self.kms_data_key_reuse_period.unwrap_or(KMS_REUSE_PERIOD_DEFAULT) != *value
             }
             AttributeChange::SqsManagedSseEnabled(value) => self.sqs_managed_sse != *value,
-            AttributeChange::FifoQueue(_)
-            | AttributeChange::ContentBasedDeduplication(_)
-            | AttributeChange::DeduplicationScope(_)
-            | AttributeChange::FifoThroughputLimit(_) => true,
+            AttributeChange::FifoQueue(value) => self.fifo.is_some() != *value,
+            AttributeChange::ContentBasedDeduplication(value) => {
+                self.fifo.is_none_or(|fifo| fifo.content_based_deduplication != *value)
+            }
+            AttributeChange::DeduplicationScope(value) => {
+                self.fifo.is_none_or(|fifo| fifo.deduplication_scope != *value)
+            }
+            AttributeChange::FifoThroughputLimit(value) => {
+                self.fifo.is_none_or(|fifo| fifo.throughput_limit != *value)
+            }
         }
     }
 }
@@ -279,7 +325,12 @@ mod tests {
             AttributeChange::KmsDataKeyReusePeriodSeconds(seconds),
         ]);
         let unencrypted = QueueAttributes { sqs_managed_sse: false, ..QueueAttributes::default() };
-        for attributes in [QueueAttributes::default(), with_key, unencrypted] {
+        let fifo = QueueAttributes::from_changes(&[
+            AttributeChange::DeduplicationScope(DeduplicationScope::MessageGroup),
+            AttributeChange::FifoQueue(true),
+        ]);
+        assert!(fifo.fifo.is_some_and(|fifo| fifo.deduplication_scope == DeduplicationScope::MessageGroup));
+        for attributes in [QueueAttributes::default(), with_key, unencrypted, fifo] {
             assert_eq!(QueueAttributes::from_changes(&attributes.changes()), attributes);
         }
     }

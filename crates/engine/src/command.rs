@@ -1,8 +1,8 @@
 //! Everything a caller can ask of the engine, and everything it answers.
 
 use crate::{
-    AccountId, AttributeChange, Message, MessageId, Origin, Position, QueueAddress, QueueAttributes,
-    QueueName, Receipt, Region, StoredMessage, Timestamp,
+    AccountId, AttributeChange, Message, MessageId, MessageSeq, Origin, Position, QueueAddress,
+    QueueAttributes, QueueName, Receipt, Region, StoredMessage, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,8 +130,10 @@ pub enum Command {
 pub struct SendEntry {
     /// The message.
     pub message: Message,
-    /// Its delay, at most 15 minutes; `None` takes the queue's.
+    /// Its delay, at most 15 minutes; `None` takes the queue's. FIFO queues know only the queue's.
     pub delay: Option<Duration>,
+    /// Whether the deduplication id is a digest of the body, which the queue has to allow.
+    pub content_based: bool,
 }
 
 /// A receive.
@@ -145,6 +147,8 @@ pub struct Receive {
     pub visibility_timeout: Option<Duration>,
     /// How long to wait for a first message; `None` takes the queue's.
     pub wait: Option<Duration>,
+    /// `ReceiveRequestAttemptId`: on a FIFO queue a receive with the same one repeats the answer.
+    pub attempt_id: Option<Box<str>>,
 }
 
 /// What a command asks of the log; decides whether it is accepted while room is short.
@@ -211,8 +215,10 @@ pub enum Reply {
 /// An accepted message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its public id.
+    /// Its public id; that of the first one when the message is a duplicate.
     pub id: MessageId,
+    /// Its number in a FIFO queue.
+    pub sequence: Option<MessageSeq>,
 }
 
 /// One received message; its content lies in the log at `position`.
@@ -224,10 +230,25 @@ pub struct Delivery {
     pub position: Position,
     /// Receives so far, this one included.
     pub receive_count: u32,
+    /// When it was sent to the queue, or moved there.
+    pub sent_at: Timestamp,
     /// When it was first received.
     pub first_received_at: Timestamp,
-    /// Where it came from, if it is a dead letter.
+    /// Where it came from, if it was moved.
     pub origin: Option<Arc<Origin>>,
+}
+
+impl Delivery {
+    /// The message's public id; a redrive gave it another one than its record has.
+    pub fn message_id(&self, stored: &StoredMessage) -> MessageId {
+        let renewed = self.origin.as_ref().and_then(|origin| origin.id);
+        renewed.unwrap_or(stored.message.id)
+    }
+
+    /// The source queue of a dead letter.
+    pub fn dead_letter_source(&self) -> Option<&QueueAddress> {
+        self.origin.as_ref()?.source.as_ref()
+    }
 }
 
 /// Everything about a queue but its messages.

@@ -30,6 +30,21 @@ pub enum Error {
     /// FIFO queues are not built yet.
     #[error("FIFO queues are not supported yet")]
     FifoUnsupported,
+    /// A FIFO queue would become a standard one.
+    #[error("the type of a queue never changes")]
+    QueueTypeFixed,
+    /// `perMessageGroupId` was asked for while deduplication is not by message group.
+    #[error("a throughput limit per message group needs deduplication per message group")]
+    ThroughputLimitNeedsGroupScope,
+    /// A message for a FIFO queue has no deduplication id, and the queue does not make one of the body.
+    #[error("the message has no deduplication id and the queue has no content-based deduplication")]
+    DeduplicationIdMissing,
+    /// The visibility timeout of that receive is over, which ends the receipt on a FIFO queue.
+    #[error("the receipt handle has expired")]
+    ReceiptExpired,
+    /// Messages of the receive that is to be repeated were deleted or their visibility was changed.
+    #[error("the receive cannot be repeated: some of its messages were deleted or changed")]
+    AttemptNotRetryable,
     /// KMS encryption and managed encryption were asked for together.
     #[error("one kind of encryption at a time")]
     EncryptionConflict,

@@ -33,8 +33,8 @@ mod timer;
 
 pub use address::{AccountId, FIFO_SUFFIX, QueueAddress, QueueName, Region};
 pub use attributes::{
-    AttributeChange, DeduplicationScope, Document, FifoThroughputLimit, KMS_REUSE_PERIOD_DEFAULT,
-    QueueAttributes, RedriveAllowPolicy, RedrivePolicy,
+    AttributeChange, DeduplicationScope, Document, FifoAttributes, FifoThroughputLimit,
+    KMS_REUSE_PERIOD_DEFAULT, QueueAttributes, RedriveAllowPolicy, RedrivePolicy,
 };
 pub use command::{
     Command, Counts, Delivery, Demand, QueueView, Receive, Reply, RequestId, SendEntry, Sent, Tags,

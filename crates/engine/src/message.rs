@@ -96,8 +96,10 @@ pub struct Message {
     pub attributes: Vec<MessageAttribute>,
     /// `AWSTraceHeader` system attribute.
     pub trace_header: Option<Box<str>>,
-    /// `MessageGroupId`: on standard queues a tenant mark without any effect on order.
+    /// `MessageGroupId`: the group whose order the message keeps; on standard queues the tenant it belongs to.
     pub group_id: Option<Box<str>>,
+    /// `MessageDeduplicationId` of a message for a FIFO queue, given or computed.
+    pub deduplication_id: Option<Box<str>>,
     /// `SenderId` system attribute.
     pub sender: Box<str>,
 }

@@ -68,14 +68,16 @@ impl Driven {
     fn send(&mut self, count: usize) {
         for _ in 0..count {
             let number = self.next_request.into();
-            let entries = vec![SendEntry { message: message(number, "m"), delay: None }];
+            let entries =
+                vec![SendEntry { message: message(number, "m"), delay: None, content_based: false }];
             self.ask(Command::Send { queue: queue(), entries });
         }
     }
 
     fn receive(&mut self, max: usize, wait: u64) -> RequestId {
         let visibility_timeout = Some(secs(40_000));
-        let receive = Receive { queue: queue(), max, visibility_timeout, wait: Some(secs(wait)) };
+        let receive =
+            Receive { queue: queue(), max, visibility_timeout, wait: Some(secs(wait)), attempt_id: None };
         self.ask(Command::Receive(receive))
     }
 

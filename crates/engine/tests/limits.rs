@@ -145,7 +145,7 @@ fn attributes_count_with_name_type_and_value() {
         // What the service adds does not count.
         message.trace_header = Some("Root=1".into());
         message.group_id = Some("tenant".into());
-        let entries = vec![SendEntry { message, delay: None }];
+        let entries = vec![SendEntry { message, delay: None, content_based: false }];
         let reply = t.call(Command::Send { queue: "q".address(), entries }).expect("the queue exists");
         let Reply::Sent(sent) = reply else { panic!("{reply:?}") };
         assert_eq!(sent[0].is_ok(), fits);

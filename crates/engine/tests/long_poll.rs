@@ -316,7 +316,11 @@ fn a_send_is_answered_before_the_polls_that_it_wakes() {
     let poll = t.poll("q", secs(20));
     let send = Command::Send {
         queue: "q".address(),
-        entries: vec![tidegate_engine::SendEntry { message: message(77, "a"), delay: None }],
+        entries: vec![tidegate_engine::SendEntry {
+            message: message(77, "a"),
+            delay: None,
+            content_based: false,
+        }],
     };
     assert!(matches!(t.call(send), Ok(Reply::Sent(_))));
     t.expect_answer(poll, &["a"]);

@@ -416,7 +416,8 @@ impl Run {
             }
             Step::Receive { queue: number, max, timeout, wait } => {
                 let (max, visibility_timeout, wait) = (*max, *timeout, *wait);
-                let receive = Receive { queue: queue(*number), max, visibility_timeout, wait };
+                let receive =
+                    Receive { queue: queue(*number), max, visibility_timeout, wait, attempt_id: None };
                 let request = self.ask(Command::Receive(receive));
                 self.naive.receive(request, &queue(*number), max, visibility_timeout, wait);
             }
@@ -501,7 +502,7 @@ impl Run {
             self.sent += 1;
             let message = message(self.sent, &ZEROS[..*size]);
             plain.push((message.id, *size, *delay));
-            sent.push(SendEntry { message, delay: *delay });
+            sent.push(SendEntry { message, delay: *delay, content_based: false });
         }
         let request = self.ask(Command::Send { queue: queue(number), entries: sent });
         self.naive.send(request, &queue(number), &plain);

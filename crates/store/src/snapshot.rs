@@ -8,8 +8,8 @@ use crate::segments::{SegmentUse, Segments};
 use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_engine::{
-    Chunk, Messages, Origin, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored, Timestamp,
-    Touched,
+    Chunk, MessageId, Messages, Origin, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored,
+    Timestamp, Touched,
 };
 
 /// Layout of the payload; any change of it gets the next number.
@@ -140,7 +140,11 @@ fn put_touched(touched: &Touched, out: &mut Vec<u8>) {
     out.push(u8::from(touched.origin.is_some()));
     if let Some(origin) = &touched.origin {
         out.put_number(origin.sent_to.0);
-        put_address(&origin.source, out);
+        out.put_number(origin.sent_as.0);
+        out.push(u8::from(origin.source.is_some()));
+        origin.source.iter().for_each(|source| put_address(source, out));
+        out.push(u8::from(origin.id.is_some()));
+        origin.id.iter().for_each(|id| out.extend_from_slice(&id.0));
     }
 }
 
@@ -151,8 +155,12 @@ fn take_touched(fields: &mut Fields) -> Result<Touched, DecodeError> {
         first_received_at: take_timestamp(fields)?,
         received_at: take_timestamp(fields)?,
         origin: fields.optional(|fields| {
-            let sent_to = QueueId(fields.number()?);
-            Ok(Arc::new(Origin { sent_to, source: take_address(fields)? }))
+            Ok(Arc::new(Origin {
+                sent_to: QueueId(fields.number()?),
+                sent_as: take_seq(fields)?,
+                source: fields.optional(take_address)?,
+                id: fields.optional(|fields| fields.fixed().map(MessageId))?,
+            }))
         })?,
     })
 }

@@ -231,7 +231,7 @@ fn text_entries(machine: &mut Machine, count: usize) -> Vec<SendEntry> {
 /// Receives one message and returns its receipt.
 fn receive_one(machine: &mut Machine, name: &str, timeout: u64) -> tidegate_engine::Receipt {
     let (queue, wait) = (address(name), Some(secs(0)));
-    let receive = Receive { queue, max: 1, visibility_timeout: Some(secs(timeout)), wait };
+    let receive = Receive { queue, max: 1, visibility_timeout: Some(secs(timeout)), wait, attempt_id: None };
     match machine.call(Command::Receive(receive)) {
         Ok(Reply::Received(got)) if got.len() == 1 => got[0].receipt,
         other => panic!("one message is there: {other:?}"),

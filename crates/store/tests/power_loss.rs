@@ -423,7 +423,13 @@ impl Life {
             7 => None,
             _ => Some(secs(self.random.u64(1..=20))),
         };
-        Command::Receive(Receive { queue, max: self.random.usize(1..=10), visibility_timeout, wait })
+        Command::Receive(Receive {
+            queue,
+            max: self.random.usize(1..=10),
+            visibility_timeout,
+            wait,
+            attempt_id: None,
+        })
     }
 
     /// Receipts of one queue, mostly of late receives; some stay with their client and are used again.

@@ -239,7 +239,13 @@ fn timers_run_after_a_restart() {
         }
         machine.kill();
         let (queue, wait) = (address("q"), Some(secs(20)));
-        let poll = machine.ask(Command::Receive(Receive { queue, max: 1, visibility_timeout: None, wait }));
+        let poll = machine.ask(Command::Receive(Receive {
+            queue,
+            max: 1,
+            visibility_timeout: None,
+            wait,
+            attempt_id: None,
+        }));
         machine.sync();
         assert!(!machine.released.contains_key(&poll), "it waits");
         assert!(machine.shard.poll_timeout().is_some_and(|due| due <= machine.now + secs(9)));

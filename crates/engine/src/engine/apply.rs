@@ -19,10 +19,10 @@ impl Engine {
         match event {
             Event::QueueCreated { queue, address, attributes, tags } => {
                 self.next_queue = queue.0 + 1;
-                let mut created = Queue {
+                let created = Queue {
                     id: *queue,
                     address: address.clone(),
-                    attributes: QueueAttributes::default(),
+                    attributes: QueueAttributes::from_changes(attributes),
                     tags: tags.clone(),
                     created_at: at,
                     modified_at: at,
@@ -32,7 +32,6 @@ impl Engine {
                     armed_at: None,
                     moves_left: false,
                 };
-                attributes.iter().for_each(|change| created.attributes.apply(change));
                 let former = self.names.insert(address.clone(), *queue);
                 assert!(former.is_none(), "a name belongs to one queue");
                 self.queues.insert(*queue, created);
@@ -110,7 +109,10 @@ impl Engine {
         let source = self.advanced(queue, at);
         let mut touched = source.messages.take_returned(seq);
         let sent_to = touched.origin.as_ref().map_or(queue, |origin| origin.sent_to);
-        touched.origin = Some(Arc::new(Origin { sent_to, source: source.address.clone() }));
+        let sent_as = touched.origin.as_ref().map_or(seq, |origin| origin.sent_as);
+        let id = touched.origin.as_ref().and_then(|origin| origin.id);
+        let source = Some(source.address.clone());
+        touched.origin = Some(Arc::new(Origin { sent_to, sent_as, source, id }));
         self.queue(target).messages.put_returned(touched);
         self.sent_elsewhere.entry(sent_to).or_default().insert(target);
     }

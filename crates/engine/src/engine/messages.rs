@@ -38,7 +38,7 @@ impl Engine {
             return Err(Error::MessageTooLong { limit });
         }
         let visible_at = now + entry.delay.unwrap_or(attributes.delay);
-        let sent = Sent { id: entry.message.id };
+        let sent = Sent { id: entry.message.id, sequence: None };
         let stored = StoredMessage { queue: id, seq: self.next_seq(), sent_at: now, message: entry.message };
         self.commit(now, &Event::MessageSent { stored, visible_at }, journal);
         Ok(sent)
@@ -113,6 +113,7 @@ impl Engine {
                 receipt: Receipt { queue: id, seq, receive: touched.receive_count },
                 position: touched.stored.position,
                 receive_count: touched.receive_count,
+                sent_at: touched.stored.sent_at,
                 first_received_at: touched.first_received_at,
                 origin: touched.origin.clone(),
             }

@@ -13,7 +13,7 @@ pub use standard::Messages;
 pub(crate) use standard::{Released, Standard};
 pub(crate) use waiting::{Parked, Place, Waiting};
 
-use crate::{QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp};
+use crate::{MessageId, MessageSeq, QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp};
 use std::sync::Arc;
 
 /// What is known of a message that was received, or that became visible out of the order of numbers.
@@ -31,13 +31,17 @@ pub struct Touched {
     pub origin: Option<Arc<Origin>>,
 }
 
-/// Where a dead letter came from.
+/// Where a message came from that was moved from queue to queue; its record stays where it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The queue that its record names: the one it was sent to.
     pub sent_to: QueueId,
-    /// The queue it left last; that may be gone meanwhile.
-    pub source: QueueAddress,
+    /// The number that its record has.
+    pub sent_as: MessageSeq,
+    /// The queue it left last as a dead letter; that may be gone meanwhile. `None` after a redrive.
+    pub source: Option<QueueAddress>,
+    /// The public id that a redrive gave it.
+    pub id: Option<MessageId>,
 }
 
 impl Touched {

@@ -69,6 +69,7 @@ pub(crate) fn message(number: u128, body: impl Into<bytes::Bytes>) -> Message {
         attributes: Vec::new(),
         trace_header: None,
         group_id: None,
+        deduplication_id: None,
         sender: "000000000000".into(),
     }
 }
@@ -79,7 +80,13 @@ pub(crate) fn tags(pairs: &[(&str, &str)]) -> Tags {
 
 /// A short poll for up to ten messages, to be changed as a test needs it.
 pub(crate) fn receive_of(queue: impl Named) -> Receive {
-    Receive { queue: queue.address(), max: 10, visibility_timeout: None, wait: Some(Duration::ZERO) }
+    Receive {
+        queue: queue.address(),
+        max: 10,
+        visibility_timeout: None,
+        wait: Some(Duration::ZERO),
+        attempt_id: None,
+    }
 }
 
 /// A received message with what its record says.
@@ -397,7 +404,7 @@ impl TestEngine {
     ) -> Result<Vec<Result<MessageId, Error>>, Error> {
         let entry = |(body, delay): (String, Option<Duration>)| {
             self.next_message += 1;
-            SendEntry { message: message(self.next_message, body), delay }
+            SendEntry { message: message(self.next_message, body), delay, content_based: false }
         };
         let entries = entries.into_iter().map(entry).collect();
         match self.call(Command::Send { queue: queue.address(), entries })? {
@@ -478,7 +485,7 @@ impl TestEngine {
                 position: delivery.position,
                 receive_count: delivery.receive_count,
                 first_received_at: delivery.first_received_at,
-                source: delivery.origin.as_ref().map(|origin| origin.source.clone()),
+                source: delivery.dead_letter_source().cloned(),
             }
         };
         deliveries.iter().map(read).collect()

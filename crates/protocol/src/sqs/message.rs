@@ -105,9 +105,11 @@ impl<'a> RawMessage<'a> {
                 },
                 trace_header,
                 group_id,
+                deduplication_id: None,
                 sender: scope.caller.account.to_string().into(),
             },
             delay,
+            content_based: false,
         })
     }
 

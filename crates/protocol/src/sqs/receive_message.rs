@@ -43,6 +43,7 @@ pub(super) fn decode(
         max: max.map_or(1, |max| usize::try_from(max).expect("the range above is small")),
         visibility_timeout: visibility_timeout.map(Duration::from_secs),
         wait: wait.map(Duration::from_secs),
+        attempt_id: None,
     });
     let selection = Selection { key: scope.context.receipt_key, system, attributes };
     Ok(Accepted::new(command, Pending::Received(selection)))
@@ -80,7 +81,7 @@ impl Selection {
 
     fn write_message<O: Output>(&self, delivery: &Delivery, stored: &StoredMessage, out: &mut O) {
         let message = &stored.message;
-        out.bytes("MessageId", &message.id.encode());
+        out.bytes("MessageId", &delivery.message_id(stored).encode());
         out.text("ReceiptHandle", &self.key.encode(&delivery.receipt));
         out.text("MD5OfBody", digest::of_body(&message.body).as_str());
         out.bytes("Body", &message.body);
@@ -151,10 +152,10 @@ fn system_value<'m>(name: &str, delivery: &Delivery, stored: &'m StoredMessage) 
         "SenderId" => Some(SystemValue::Text(&message.sender)),
         "ApproximateFirstReceiveTimestamp" => number(delivery.first_received_at.as_millis()),
         "ApproximateReceiveCount" => number(u64::from(delivery.receive_count)),
-        "SentTimestamp" => number(stored.sent_at.as_millis()),
+        "SentTimestamp" => number(delivery.sent_at.as_millis()),
         "AWSTraceHeader" => message.trace_header.as_deref().map(SystemValue::Text),
         "DeadLetterQueueSourceArn" => {
-            delivery.origin.as_ref().map(|origin| SystemValue::Owned(origin.source.arn()))
+            delivery.dead_letter_source().map(|source| SystemValue::Owned(source.arn()))
         }
         "MessageGroupId" => message.group_id.as_deref().map(SystemValue::Text),
         _ => None,

@@ -43,7 +43,9 @@ fn results(command: &Command, failure: Option<(usize, Error)>) -> Reply {
         Command::Send { entries, .. } => Reply::Sent(
             (0..)
                 .zip(entries)
-                .map(|(index, entry)| failure_of(index).map_or(Ok(Sent { id: entry.message.id }), Err))
+                .map(|(index, entry)| {
+                    failure_of(index).map_or(Ok(Sent { id: entry.message.id, sequence: None }), Err)
+                })
                 .collect(),
         ),
         Command::Delete { receipts, .. } => settled(receipts.len()),
@@ -150,6 +152,7 @@ fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
         receipt: Receipt { queue, seq, receive: 1 },
         position: Position(number),
         receive_count: 1,
+        sent_at: super::NOW,
         first_received_at: super::NOW + Duration::from_secs(5),
     };
     let message = Message {
@@ -158,6 +161,7 @@ fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
         attributes: Vec::new(),
         trace_header: None,
         group_id: None,
+        deduplication_id: None,
         sender: AccountId::default().to_string().into(),
     };
     (delivery, StoredMessage { queue, seq, sent_at: super::NOW, message })

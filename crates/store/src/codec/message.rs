@@ -14,6 +14,7 @@ pub(super) fn put(stored: &StoredMessage, record: &mut Vec<u8>) {
     record.put_text(&message.sender);
     record.put_optional_text(message.trace_header.as_deref());
     record.put_optional_text(message.group_id.as_deref());
+    record.put_optional_text(message.deduplication_id.as_deref());
     record.put_number(message.attributes.len() as u64);
     for attribute in &message.attributes {
         record.put_text(&attribute.name);
@@ -34,9 +35,10 @@ pub(super) fn take(queue: QueueId, fields: &mut Fields) -> Result<StoredMessage,
     let sender = fields.text()?;
     let trace_header = fields.optional_text()?;
     let group_id = fields.optional_text()?;
+    let deduplication_id = fields.optional_text()?;
     let attributes = fields.list(take_attribute)?;
     let body = fields.bytes()?;
-    let message = Message { id, body, attributes, trace_header, group_id, sender };
+    let message = Message { id, body, attributes, trace_header, group_id, deduplication_id, sender };
     Ok(StoredMessage { queue, seq, sent_at, message })
 }
 

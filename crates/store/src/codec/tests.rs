@@ -34,6 +34,7 @@ fn stored() -> StoredMessage {
             ],
             trace_header: Some("Root=1".into()),
             group_id: None,
+            deduplication_id: None,
             sender: "000000000000".into(),
         },
     }

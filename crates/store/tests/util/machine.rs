@@ -214,7 +214,7 @@ impl Machine {
     /// An entry with a new message whose body has `bytes` bytes.
     pub(crate) fn entry(&mut self, bytes: usize, delay: Option<Duration>) -> SendEntry {
         self.next_message += 1;
-        SendEntry { message: message(self.next_message, bytes), delay }
+        SendEntry { message: message(self.next_message, bytes), delay, content_based: false }
     }
 
     pub(crate) fn entries(&mut self, count: usize, bytes: usize) -> Vec<SendEntry> {

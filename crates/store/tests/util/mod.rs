@@ -58,6 +58,7 @@ pub(crate) fn message(number: u64, body_bytes: usize) -> Message {
         attributes: (0..random.u8(0..8).saturating_sub(4)).map(attribute).collect(),
         trace_header: some(random.u8(0..4) == 0, "Root"),
         group_id: some(random.u8(0..4) == 0, "group"),
+        deduplication_id: None,
         sender: "123456789012".into(),
     }
 }
@@ -69,5 +70,11 @@ pub(crate) fn send(name: &str, entries: Vec<SendEntry>) -> Command {
 /// A short poll for up to ten messages.
 pub(crate) fn receive(name: &str, visibility_timeout: Option<Duration>) -> Command {
     let queue = address(name);
-    Command::Receive(Receive { queue, max: 10, visibility_timeout, wait: Some(Duration::ZERO) })
+    Command::Receive(Receive {
+        queue,
+        max: 10,
+        visibility_timeout,
+        wait: Some(Duration::ZERO),
+        attempt_id: None,
+    })
 }

@@ -127,7 +127,7 @@ impl Queue {
             assert_eq!(delivery.receipt, receipt);
             let counters = (held.receive_count, held.first_received_at);
             assert_eq!((delivery.receive_count, delivery.first_received_at), counters);
-            assert_eq!(delivery.origin.as_ref().map(|origin| &origin.source), held.source.as_ref());
+            assert_eq!(delivery.dead_letter_source(), held.source.as_ref());
             assert!(held.receive_count <= limit, "message {seq} is a dead letter");
         }
     }
@@ -439,7 +439,7 @@ fn held_messages(
             receive_count: touched.receive_count,
             first_received_at: touched.first_received_at,
             received_at: touched.received_at,
-            source: touched.origin.as_ref().map(|origin| origin.source.clone()),
+            source: touched.origin.as_ref().and_then(|origin| origin.source.clone()),
         };
         let former = all.insert(held.stored.seq.0, held);
         assert!(former.is_none(), "a message is in one place");
