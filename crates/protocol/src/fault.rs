@@ -159,6 +159,12 @@ pub enum Fault {
     EncryptionConflict,
     #[error("Invalid value for the parameter {attribute}.")]
     AttributeValue { attribute: &'static str },
+    #[error("Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")]
+    QueueTypeFixed,
+    #[error(
+        "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup"
+    )]
+    ThroughputLimitNeedsGroupScope,
     #[error("{found} statements were found in the submitted policy, max allowed is {limit}")]
     PolicyStatements { found: usize, limit: usize },
     #[error("Invalid value for the parameter RedrivePolicy. Reason: Redrive policy is not a valid JSON map.")]
@@ -208,6 +214,14 @@ pub enum Fault {
     EntryTooLong { limit: u32 },
     #[error("The request include parameter that is not valid for this queue type")]
     EntryNotForQueueType,
+    /// The text of a missing parameter under another code, as recorded.
+    #[error("The request must contain the parameter MessageGroupId.")]
+    EntryWithoutGroup,
+    #[error(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided \
+         explicitly"
+    )]
+    DeduplicationIdMissing,
     #[error("Number of message attributes [{sent}] exceeds the allowed maximum [{limit}].")]
     TooManyAttributes { sent: usize, limit: usize },
     #[error("The request must contain non-empty message (user) attribute names.")]
@@ -289,6 +303,8 @@ impl Fault {
                 Shape::AttributeName
             }
             Fault::AttributeValue { .. }
+            | Fault::QueueTypeFixed
+            | Fault::ThroughputLimitNeedsGroupScope
             | Fault::PolicyStatements { .. }
             | Fault::RedrivePolicyForm
             | Fault::RedriveAllowPolicyForm => Shape::AttributeValue,
@@ -305,6 +321,8 @@ impl Fault {
             | Fault::MessageTooLong { .. }
             | Fault::EntryTooLong { .. }
             | Fault::EntryNotForQueueType
+            | Fault::EntryWithoutGroup
+            | Fault::DeduplicationIdMissing
             | Fault::TooManyAttributes { .. }
             | Fault::EmptyAttributeName
             | Fault::AttributeNameTooLong
@@ -365,6 +383,9 @@ impl Fault {
                 _ => Fault::UnknownAttribute { name: attribute.into() },
             },
             EngineError::FifoUnsupported => Fault::FifoUnsupported,
+            EngineError::QueueTypeFixed => Fault::QueueTypeFixed,
+            EngineError::ThroughputLimitNeedsGroupScope => Fault::ThroughputLimitNeedsGroupScope,
+            EngineError::DeduplicationIdMissing => Fault::DeduplicationIdMissing,
             EngineError::EncryptionConflict => Fault::EncryptionConflict,
             EngineError::DeadLetterMissing => redrive("Dead letter target does not exist."),
             // Two full stops: recorded so by others.
@@ -380,11 +401,19 @@ impl Fault {
             EngineError::MessageTooLong { limit } => Fault::MessageTooLong { limit },
             EngineError::OverLimit => Fault::TooManyInFlight,
             EngineError::TooManyWaiting => Fault::TooManyWaiting,
-            EngineError::ReceiptOfOtherQueue => Fault::ReceiptHandle { handle: echo.receipt_handle.clone() },
+            EngineError::ReceiptOfOtherQueue => Fault::ReceiptHandle { handle: echo.handle.clone() },
             EngineError::NotAvailable => Fault::value(
                 "ReceiptHandle",
-                &echo.receipt_handle,
+                &echo.handle,
                 "Message does not exist or is not available for visibility timeout change.",
+            ),
+            EngineError::ReceiptExpired => {
+                Fault::value("ReceiptHandle", &echo.handle, "The receipt handle has expired.")
+            }
+            EngineError::AttemptNotRetryable => Fault::value(
+                "ReceiveRequestAttemptId",
+                &echo.handle,
+                "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.",
             ),
             EngineError::VisibilityBeyondLimit => Fault::value(
                 "VisibilityTimeout",
@@ -407,8 +436,8 @@ pub(crate) struct Echo {
     pub(crate) queue: Box<str>,
     /// The redrive policy as sent.
     pub(crate) redrive_policy: Box<str>,
-    /// The receipt handle.
-    pub(crate) receipt_handle: Box<str>,
+    /// The receipt handle, or the id of a receive attempt.
+    pub(crate) handle: Box<str>,
     /// The visibility timeout asked for, in seconds.
     pub(crate) visibility_timeout: u64,
     /// Whether this is an entry of a batch: some texts differ.

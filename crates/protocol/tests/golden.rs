@@ -23,9 +23,11 @@
 
 mod support;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use support::outcome::outcome;
 use support::{RawRequest, decode_raw};
+use tidegate_engine::Command;
 use tidegate_protocol::{Decoded, Response};
 
 #[test]
@@ -57,7 +59,7 @@ fn replay(case: &str) -> String {
     let engine = rest.lines().next().unwrap_or_default().trim();
     let (command, response) = match decode_raw(&RawRequest::parse(request)) {
         Decoded::Call(command, call) => {
-            let text = format!("{command:?}");
+            let text = show_command(&command);
             let (outcome, messages) = outcome(engine, &command);
             (text, call.encode(outcome, &messages))
         }
@@ -74,6 +76,19 @@ fn replay(case: &str) -> String {
     format!(
         "== {title}\n-- request\n{request}\n-- engine: {engine}\n-- command\n{command}\n-- response\n{response}\n\n"
     )
+}
+
+/// The command; of messages for FIFO queues also the ids, which their debug form keeps to itself.
+fn show_command(command: &Command) -> String {
+    let mut text = format!("{command:?}");
+    let Command::Send { entries, .. } = command else { return text };
+    for entry in entries {
+        if let Some(id) = &entry.message.deduplication_id {
+            let group = entry.message.group_id.as_deref().unwrap_or_default();
+            write!(text, "\n  group {group}, deduplication id {id}").unwrap();
+        }
+    }
+    text
 }
 
 fn show(response: &Response) -> String {

@@ -170,7 +170,7 @@ impl Wanted {
     }
 }
 
-/// An attribute's text; `None` while it is unset, or when standard queues do not have it.
+/// An attribute's text; `None` while it is unset, or when only FIFO queues have it and this is none.
 fn value(name: &str, view: &QueueView) -> Option<String> {
     let attributes = &view.attributes;
     let seconds = |duration: Duration| Some(duration.as_secs().to_string());
@@ -178,8 +178,12 @@ fn value(name: &str, view: &QueueView) -> Option<String> {
         "ApproximateNumberOfMessages" => Some(view.counts.visible.to_string()),
         "ApproximateNumberOfMessagesDelayed" => Some(view.counts.delayed.to_string()),
         "ApproximateNumberOfMessagesNotVisible" => Some(view.counts.in_flight.to_string()),
+        "ContentBasedDeduplication" => Some(attributes.fifo?.content_based_deduplication.to_string()),
         "CreatedTimestamp" => Some(view.created_at.as_secs().to_string()),
+        "DeduplicationScope" => Some(scope_text(attributes.fifo?.deduplication_scope).to_owned()),
         "DelaySeconds" => seconds(attributes.delay),
+        "FifoQueue" => attributes.fifo.map(|_| true.to_string()),
+        "FifoThroughputLimit" => Some(throughput_limit_text(attributes.fifo?.throughput_limit).to_owned()),
         "KmsDataKeyReusePeriodSeconds" => {
             attributes.kms_master_key_id.as_ref()?;
             seconds(attributes.kms_data_key_reuse_period.unwrap_or(KMS_REUSE_PERIOD_DEFAULT))
@@ -196,6 +200,20 @@ fn value(name: &str, view: &QueueView) -> Option<String> {
         "SqsManagedSseEnabled" => Some(attributes.sqs_managed_sse.to_string()),
         "VisibilityTimeout" => seconds(attributes.visibility_timeout),
         _ => None,
+    }
+}
+
+fn scope_text(scope: DeduplicationScope) -> &'static str {
+    match scope {
+        DeduplicationScope::Queue => "queue",
+        DeduplicationScope::MessageGroup => "messageGroup",
+    }
+}
+
+fn throughput_limit_text(limit: FifoThroughputLimit) -> &'static str {
+    match limit {
+        FifoThroughputLimit::PerQueue => "perQueue",
+        FifoThroughputLimit::PerMessageGroupId => "perMessageGroupId",
     }
 }
 

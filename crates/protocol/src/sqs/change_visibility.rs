@@ -18,8 +18,7 @@ pub(super) fn decode(
     let timeout = input.integer("VisibilityTimeout")?.ok_or_else(|| Fault::missing("VisibilityTimeout"))?;
     let timeout = check_timeout(timeout, "Must be between 0 and 43200.")?;
     let changes = vec![(scope.receipt(&handle)?, timeout)];
-    let echo =
-        Echo { receipt_handle: echo(&handle), visibility_timeout: timeout.as_secs(), ..Echo::default() };
+    let echo = Echo { handle: echo(&handle), visibility_timeout: timeout.as_secs(), ..Echo::default() };
     Ok(Accepted { echo, ..Accepted::silent(Command::ChangeVisibility { queue: queue.clone(), changes }) })
 }
 
@@ -59,7 +58,7 @@ fn decode_entry(
     let timeout = check_timeout(timeout, "VisibilityTimeout must be an integer between 0 and 43200.")?;
     let receipt = scope.receipt(&handle)?;
     let echo = Echo {
-        receipt_handle: echo(&handle),
+        handle: echo(&handle),
         visibility_timeout: timeout.as_secs(),
         in_batch: true,
         ..Echo::default()

@@ -15,7 +15,7 @@ pub(super) fn decode(
 ) -> Result<Accepted, Fault> {
     let handle = input.required("ReceiptHandle")?;
     let receipts = vec![scope.receipt(&handle)?];
-    let echo = Echo { receipt_handle: echo(&handle), ..Echo::default() };
+    let echo = Echo { handle: echo(&handle), ..Echo::default() };
     Ok(Accepted { echo, ..Accepted::silent(Command::Delete { queue: queue.clone(), receipts }) })
 }
 
@@ -33,7 +33,7 @@ pub(super) fn decode_batch(
             "" => Err(Fault::missing(format!("{name}.{}.ReceiptHandle", entry.number))),
             handle => scope.receipt(handle),
         };
-        let echo = Echo { receipt_handle: echo(&handle), in_batch: true, ..Echo::default() };
+        let echo = Echo { handle: echo(&handle), in_batch: true, ..Echo::default() };
         let outcome = receipt.map(|receipt| receipts.push(receipt)).map(|()| echo);
         slots.push(Slot { id: entry.id, outcome });
     }

@@ -1,7 +1,8 @@
 //! The MD5 digests by which clients check what arrived (SQS developer guide, "Calculating the MD5 message
-//! digest for message attributes").
+//! digest for message attributes"), and the SHA-256 by which FIFO queues know equal bodies.
 
 use md5::{Digest as _, Md5};
+use sha2::Sha256;
 use tidegate_engine::{AttributeValue, MessageAttribute};
 
 /// An MD5 digest in lower-case hex.
@@ -14,14 +15,27 @@ impl Md5Hex {
     }
 
     fn of(hash: Md5) -> Self {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 32];
-        for (byte, digits) in hash.finalize().iter().zip(text.chunks_exact_mut(2)) {
-            digits[0] = HEX[usize::from(byte >> 4)];
-            digits[1] = HEX[usize::from(byte & 15)];
-        }
+        write_hex(&hash.finalize(), &mut text);
         Md5Hex(text)
     }
+}
+
+/// Writes bytes as lower-case hex into a text of twice their length.
+fn write_hex(bytes: &[u8], text: &mut [u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for (byte, digits) in bytes.iter().zip(text.chunks_exact_mut(2)) {
+        digits[0] = HEX[usize::from(byte >> 4)];
+        digits[1] = HEX[usize::from(byte & 15)];
+    }
+}
+
+/// The deduplication id of a body that was sent without one: its SHA-256 in lower-case hex. Attributes play
+/// no part.
+pub(crate) fn content_id(body: &[u8]) -> Box<str> {
+    let mut text = [0; 64];
+    write_hex(&Sha256::digest(body), &mut text);
+    std::str::from_utf8(&text).expect("hex digits are ASCII").into()
 }
 
 /// The digest of a body.
@@ -132,6 +146,12 @@ mod tests {
             assert_eq!(of_attributes(&attributes).unwrap().as_str(), digest, "{}", attributes[0].name);
         }
         assert_eq!(of_attributes(&[]), None);
+    }
+
+    #[test]
+    fn a_body_without_an_id_has_the_recorded_one() {
+        let id = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5";
+        assert_eq!(&*content_id(b"same"), id);
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Messages as they are sent: first read as they are, so that their size is known, then checked.
 
+use super::digest;
 use super::scope::Scope;
 use crate::fault::Fault;
 use crate::limits;
-use crate::text::{echo, forbidden_character, is_group_id};
+use crate::text::{Decimal, echo, forbidden_character, is_group_id};
 use crate::wire::{Input, ListName, MapName};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::time::Duration;
 use tidegate_engine::{
-    AttributeValue, Message, MessageAttribute, QueueAddress, SendEntry, limits as engine_limits,
+    AttributeValue, Message, MessageAttribute, MessageSeq, QueueAddress, SendEntry, limits as engine_limits,
 };
 
 /// Also the name of the map in answers.
@@ -78,7 +79,17 @@ impl<'a> RawMessage<'a> {
         self.body.len() + self.attributes.iter().map(attribute).sum::<usize>()
     }
 
-    /// Checks everything that does not depend on the queue's state; its size does.
+    /// Checks that a message for a FIFO queue names its group.
+    pub(super) fn check_group(&self, place: Place) -> Result<(), Fault> {
+        match (&self.group_id, place) {
+            (Some(_), _) => Ok(()),
+            (None, Place::Single) => Err(Fault::missing("MessageGroupId")),
+            (None, Place::Entry(_)) => Err(Fault::EntryWithoutGroup),
+        }
+    }
+
+    /// Checks everything that does not depend on the queue's state; its size does, and whether a
+    /// deduplication id may be computed.
     pub(super) fn accept(
         self,
         place: Place,
@@ -86,15 +97,20 @@ impl<'a> RawMessage<'a> {
         scope: &mut Scope<'_, '_>,
     ) -> Result<SendEntry, Fault> {
         self.check_body(place)?;
-        let delay = self.delay.map(check_delay).transpose()?;
+        let is_fifo = queue.name.is_fifo();
+        let delay = match self.delay {
+            Some(seconds) if is_fifo => check_fifo_delay(seconds)?,
+            other => other.map(check_delay).transpose()?,
+        };
         let trace_header = check_system_attributes(&self.system_attributes)?;
-        let group_id = self.group_id.map(|id| check_group_id("MessageGroupId", id)).transpose()?;
-        if let Some(id) = self.deduplication_id {
-            let id = check_group_id("MessageDeduplicationId", id)?;
-            if !queue.name.is_fifo() {
-                return Err(not_for_standard(&id, place));
-            }
-        }
+        let group_id = self.group_id.map(|id| check_id("MessageGroupId", id)).transpose()?;
+        let given_id = self.deduplication_id.map(|id| check_id("MessageDeduplicationId", id)).transpose()?;
+        let content_based = is_fifo && given_id.is_none();
+        let deduplication_id = match given_id {
+            Some(id) if !is_fifo => return Err(not_for_standard(&id, place)),
+            None if is_fifo => Some(digest::content_id(self.body.as_bytes())),
+            given => given,
+        };
         Ok(SendEntry {
             message: Message {
                 id: scope.message_id(),
@@ -105,11 +121,11 @@ impl<'a> RawMessage<'a> {
                 },
                 trace_header,
                 group_id,
-                deduplication_id: None,
+                deduplication_id,
                 sender: scope.caller.account.to_string().into(),
             },
             delay,
-            content_based: false,
+            content_based,
         })
     }
 
@@ -127,6 +143,13 @@ impl<'a> RawMessage<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// `SequenceNumber` of a message in a FIFO queue: 20 digits for every number, so that texts compare like
+/// numbers.
+pub(super) fn sequence_number(seq: MessageSeq) -> Decimal {
+    const FIRST: u64 = 10_000_000_000_000_000_000;
+    Decimal::new(FIRST.saturating_add(seq.0))
 }
 
 fn read_attributes<'a>(input: &mut Input<'a>, name: MapName) -> Result<Vec<RawAttribute<'a>>, Fault> {
@@ -149,7 +172,15 @@ fn check_delay(seconds: i64) -> Result<Duration, Fault> {
     })
 }
 
-fn check_group_id(name: &'static str, id: Cow<'_, str>) -> Result<Box<str>, Fault> {
+/// The delay of a message for a FIFO queue is always the queue's: 0 is accepted and means nothing.
+fn check_fifo_delay(seconds: i64) -> Result<Option<Duration>, Fault> {
+    if seconds == 0 { Ok(None) } else { Err(Fault::value("DelaySeconds", &seconds.to_string(), OTHER_TYPE)) }
+}
+
+const OTHER_TYPE: &str = "The request include parameter that is not valid for this queue type.";
+
+/// Checks a message group id, deduplication id or receive attempt id.
+pub(super) fn check_id(name: &'static str, id: Cow<'_, str>) -> Result<Box<str>, Fault> {
     if is_group_id(&id) {
         return Ok(id.into());
     }
@@ -159,10 +190,7 @@ fn check_group_id(name: &'static str, id: Cow<'_, str>) -> Result<Box<str>, Faul
 
 fn not_for_standard(id: &str, place: Place) -> Fault {
     match place {
-        Place::Single => {
-            let reason = "The request include parameter that is not valid for this queue type.";
-            Fault::value("MessageDeduplicationId", id, reason)
-        }
+        Place::Single => Fault::value("MessageDeduplicationId", id, OTHER_TYPE),
         Place::Entry(_) => Fault::EntryNotForQueueType,
     }
 }

@@ -1,10 +1,10 @@
 //! `ReceiveMessage`.
 
 use super::digest;
-use super::message::MESSAGE_ATTRIBUTES;
+use super::message::{MESSAGE_ATTRIBUTES, check_id, sequence_number};
 use super::scope::Scope;
 use super::{Accepted, Pending};
-use crate::fault::Fault;
+use crate::fault::{Echo, Fault};
 use crate::receipt::ReceiptKey;
 use crate::text::{Decimal, echo};
 use crate::wire::{Input, ListName, MapName, Output};
@@ -38,15 +38,23 @@ pub(super) fn decode(
     system.add(&input.texts(ATTRIBUTE_NAMES)?)?;
     system.add(&input.texts(SYSTEM_ATTRIBUTE_NAMES)?)?;
     let attributes = Filter::new(input.texts(MESSAGE_ATTRIBUTE_NAMES)?);
+    let is_fifo = queue.name.is_fifo();
+    if !is_fifo {
+        system.drop_fifo();
+    }
+    // Standard queues cannot repeat a receive and ignore its id, whatever it is.
+    let attempt_id = input.text("ReceiveRequestAttemptId")?.filter(|_| is_fifo);
+    let attempt_id = attempt_id.map(|id| check_id("ReceiveRequestAttemptId", id)).transpose()?;
+    let echo = Echo { handle: attempt_id.clone().unwrap_or_default(), ..Echo::default() };
     let command = Command::Receive(Receive {
         queue: queue.clone(),
         max: max.map_or(1, |max| usize::try_from(max).expect("the range above is small")),
         visibility_timeout: visibility_timeout.map(Duration::from_secs),
         wait: wait.map(Duration::from_secs),
-        attempt_id: None,
+        attempt_id,
     });
     let selection = Selection { key: scope.context.receipt_key, system, attributes };
-    Ok(Accepted::new(command, Pending::Received(selection)))
+    Ok(Accepted { command, pending: Pending::Received(selection), echo })
 }
 
 const _: () = assert!(limits::BATCH_ENTRIES == 10);
@@ -133,6 +141,15 @@ impl SystemAttributes {
         Ok(())
     }
 
+    /// Forgets what only messages in FIFO queues have.
+    fn drop_fifo(&mut self) {
+        for (index, name) in SYSTEM_NAMES.iter().enumerate() {
+            if matches!(*name, "MessageDeduplicationId" | "SequenceNumber") {
+                self.0 &= !(1 << index);
+            }
+        }
+    }
+
     /// Those asked for that the message has.
     fn values<'m>(
         self,
@@ -158,6 +175,13 @@ fn system_value<'m>(name: &str, delivery: &Delivery, stored: &'m StoredMessage) 
             delivery.dead_letter_source().map(|source| SystemValue::Owned(source.arn()))
         }
         "MessageGroupId" => message.group_id.as_deref().map(SystemValue::Text),
+        // A moved message has its public id instead of the one it was sent with, which may be taken here.
+        "MessageDeduplicationId" if delivery.origin.is_some() => {
+            let id = delivery.message_id(stored).encode().to_vec();
+            Some(SystemValue::Owned(String::from_utf8(id).expect("ids are ASCII")))
+        }
+        "MessageDeduplicationId" => message.deduplication_id.as_deref().map(SystemValue::Text),
+        "SequenceNumber" => Some(SystemValue::Number(sequence_number(delivery.receipt.seq))),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::batch::{self, Slot};
 use super::digest::{self, Md5Hex};
-use super::message::{Place, RawMessage};
+use super::message::{Place, RawMessage, sequence_number};
 use super::scope::Scope;
 use super::{Accepted, Pending};
 use crate::fault::{Echo, Fault};
@@ -17,6 +17,9 @@ pub(super) fn decode(
     scope: &mut Scope<'_, '_>,
 ) -> Result<Accepted, Fault> {
     let raw = RawMessage::read(input)?;
+    if queue.name.is_fifo() {
+        raw.check_group(Place::Single)?;
+    }
     let mut entry = raw.accept(Place::Single, queue, scope)?;
     let digests = Digests::of(&entry);
     if entry.message.trace_header.is_none() {
@@ -48,6 +51,10 @@ pub(super) fn decode_batch(
     if sent > limits::BATCH_BYTES {
         return Err(Fault::BatchTooLong { limit: limits::BATCH_BYTES, sent });
     }
+    let is_fifo = queue.name.is_fifo();
+    if is_fifo {
+        raws.iter().try_for_each(|(_, number, raw)| raw.check_group(Place::Entry(*number)))?;
+    }
     let mut entries = Vec::with_capacity(raws.len());
     let mut slots = Vec::with_capacity(raws.len());
     for (id, number, raw) in raws {
@@ -56,10 +63,13 @@ pub(super) fn decode_batch(
             entries.push(entry);
             digests
         });
+        // The entries for a FIFO queue are a sequence: without one of them the others are not accepted.
+        let outcome = if is_fifo { Ok(outcome?) } else { outcome };
         slots.push(Slot { id, outcome });
     }
     let command = batch::command(queue, entries, |queue, entries| Command::Send { queue, entries });
-    Ok(Accepted::new(command, Pending::SentBatch(Batch { slots })))
+    let echo = Echo { in_batch: true, ..Echo::default() };
+    Ok(Accepted { command, pending: Pending::SentBatch(Batch { slots }), echo })
 }
 
 /// The digests of one message as it was sent.
@@ -88,6 +98,9 @@ impl Digests {
         }
         if let Some(digest) = &self.system {
             out.text("MD5OfMessageSystemAttributes", digest.as_str());
+        }
+        if let Some(seq) = sent.sequence {
+            out.text("SequenceNumber", sequence_number(seq).as_str());
         }
     }
 }

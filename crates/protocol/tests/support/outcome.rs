@@ -1,10 +1,12 @@
 //! Replies of the engine by name.
 
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{
-    AccountId, AttributeValue, Command, Counts, Delivery, Document, Error, Message, MessageAttribute,
-    MessageId, MessageSeq, Position, QueueAddress, QueueAttributes, QueueId, QueueName, QueueView, Receipt,
-    RedriveAllowPolicy, RedrivePolicy, Reply, Sent, StoredMessage,
+    AccountId, AttributeValue, Command, Counts, DeduplicationScope, Delivery, Document, Error,
+    FifoAttributes, FifoThroughputLimit, Message, MessageAttribute, MessageId, MessageSeq, Origin, Position,
+    QueueAddress, QueueAttributes, QueueId, QueueName, QueueView, Receipt, RedriveAllowPolicy, RedrivePolicy,
+    Region, Reply, SendEntry, Sent, StoredMessage,
 };
 
 type Outcome = (Result<Reply, Error>, Vec<StoredMessage>);
@@ -16,6 +18,7 @@ pub(crate) fn outcome(text: &str, command: &Command) -> Outcome {
         "done" => Reply::Done,
         "error" => return (Err(error(words.next().unwrap())), Vec::new()),
         "ok" => results(command, None),
+        "duplicate" => duplicate(command),
         "entry" => {
             let number: usize = words.next().unwrap().parse().unwrap();
             results(command, Some((number - 1, error(words.next().unwrap()))))
@@ -40,18 +43,24 @@ fn results(command: &Command, failure: Option<(usize, Error)>) -> Reply {
         Reply::Settled((0..count).map(|index| failure_of(index).map_or(Ok(()), Err)).collect())
     };
     match command {
-        Command::Send { entries, .. } => Reply::Sent(
-            (0..)
-                .zip(entries)
-                .map(|(index, entry)| {
-                    failure_of(index).map_or(Ok(Sent { id: entry.message.id, sequence: None }), Err)
-                })
-                .collect(),
-        ),
+        Command::Send { queue, entries } => {
+            let sent = |(index, entry): (usize, &SendEntry)| {
+                let sequence = queue.name.is_fifo().then_some(MessageSeq(1 + index as u64));
+                failure_of(index).map_or(Ok(Sent { id: entry.message.id, sequence }), Err)
+            };
+            Reply::Sent((0..).zip(entries).map(sent).collect())
+        }
         Command::Delete { receipts, .. } => settled(receipts.len()),
         Command::ChangeVisibility { changes, .. } => settled(changes.len()),
         other => panic!("{other:?} has no entries"),
     }
+}
+
+/// Every message was sent before, as the ninth of its queue.
+fn duplicate(command: &Command) -> Reply {
+    let Command::Send { entries, .. } = command else { panic!("{command:?} sends nothing") };
+    let original = Sent { id: MessageId::from_random([9; 16]), sequence: Some(MessageSeq(9)) };
+    Reply::Sent(entries.iter().map(|_| Ok(original)).collect())
 }
 
 fn error(name: &str) -> Error {
@@ -60,7 +69,11 @@ fn error(name: &str) -> Error {
         "QueueExists" => Error::QueueExists { attribute: "VisibilityTimeout" },
         "QueueDeletedRecently" => Error::QueueDeletedRecently,
         "PurgeInProgress" => Error::PurgeInProgress,
-        "FifoUnsupported" => Error::FifoUnsupported,
+        "QueueTypeFixed" => Error::QueueTypeFixed,
+        "ThroughputLimitNeedsGroupScope" => Error::ThroughputLimitNeedsGroupScope,
+        "DeduplicationIdMissing" => Error::DeduplicationIdMissing,
+        "ReceiptExpired" => Error::ReceiptExpired,
+        "AttemptNotRetryable" => Error::AttemptNotRetryable,
         "EncryptionConflict" => Error::EncryptionConflict,
         "DeadLetterMissing" => Error::DeadLetterMissing,
         "DeadLetterType" => Error::DeadLetterType,
@@ -75,7 +88,11 @@ fn error(name: &str) -> Error {
         "VisibilityBeyondLimit" => Error::VisibilityBeyondLimit,
         "StorageFull" => Error::StorageFull,
         "AttributeOfFifo:FifoQueue" => Error::AttributeOfFifo { attribute: "FifoQueue" },
+        "AttributeOfFifo:ContentBasedDeduplication" => {
+            Error::AttributeOfFifo { attribute: "ContentBasedDeduplication" }
+        }
         "AttributeOfFifo:DeduplicationScope" => Error::AttributeOfFifo { attribute: "DeduplicationScope" },
+        "AttributeOfFifo:FifoThroughputLimit" => Error::AttributeOfFifo { attribute: "FifoThroughputLimit" },
         other => panic!("no error is called {other:?}"),
     }
 }
@@ -92,6 +109,14 @@ fn view(kind: &str, command: &Command) -> QueueView {
     };
     match kind {
         "fresh" => {}
+        "fifo" => view.attributes.fifo = Some(FifoAttributes::default()),
+        "high-throughput" => {
+            view.attributes.fifo = Some(FifoAttributes {
+                content_based_deduplication: true,
+                deduplication_scope: DeduplicationScope::MessageGroup,
+                throughput_limit: FifoThroughputLimit::PerMessageGroupId,
+            });
+        }
         "tagged" => {
             view.tags.insert("a".into(), "1 & 2".into());
             view.tags.insert("b".into(), "".into());
@@ -139,6 +164,9 @@ fn received(kind: &str) -> Outcome {
             stored.message.group_id = Some("tenant-1".into());
             (vec![delivery], vec![stored])
         }
+        "fifo" => [fifo_message(1, "hello"), fifo_message(2, "test")].into_iter().unzip(),
+        "dead-letter" => [moved_message(None)].into_iter().unzip(),
+        "redriven" => [moved_message(Some(MessageId::from_random([8; 16])))].into_iter().unzip(),
         other => panic!("nothing received is called {other:?}"),
     };
     (Ok(Reply::Received(deliveries)), messages)
@@ -165,4 +193,26 @@ fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
         sender: AccountId::default().to_string().into(),
     };
     (delivery, StoredMessage { queue, seq, sent_at: super::NOW, message })
+}
+
+fn fifo_message(number: u64, body: &str) -> (Delivery, StoredMessage) {
+    let (delivery, mut stored) = message(number, body);
+    stored.message.group_id = Some("g1".into());
+    stored.message.deduplication_id = Some(format!("d{number}").into());
+    (delivery, stored)
+}
+
+/// A message that was sent to the queue `orders.fifo` and lies in another one: there as a dead letter, or,
+/// with a new id, by a redrive. It has number 40 now and was received twice.
+fn moved_message(id: Option<MessageId>) -> (Delivery, StoredMessage) {
+    let (mut delivery, stored) = fifo_message(1, "hello");
+    let name = QueueName::parse("orders.fifo").unwrap();
+    let source = QueueAddress { account: AccountId::default(), region: Region::default(), name };
+    let (sent_to, sent_as) = (delivery.receipt.queue, delivery.receipt.seq);
+    let source = Some(source).filter(|_| id.is_none());
+    delivery.origin = Some(Arc::new(Origin { sent_to, sent_as, source, id }));
+    delivery.receipt = Receipt { queue: QueueId(8), seq: MessageSeq(40), receive: 2 };
+    delivery.receive_count = 2;
+    delivery.sent_at = super::NOW + Duration::from_secs(4);
+    (delivery, stored)
 }
