@@ -16,7 +16,10 @@ pub(crate) const QUICK: &[Step] = &[
     FORMAT,
     LINTS,
     TIDY,
-    ("tests", "cargo test -p tidegate-engine -p tidegate-log -p tidegate-store -p tidegate-protocol"),
+    (
+        "tests",
+        "cargo test -p tidegate-engine -p tidegate-log -p tidegate-store -p tidegate-protocol -p tidegate-policy",
+    ),
 ];
 
 /// Everything. The cheap steps come first; the runners' summaries close the output.

@@ -22,15 +22,20 @@ const BOUNDARIES: &[Boundary] = &[
         ours: &[],
         banned: &["tokio", "hyper", "serde", "serde_json", "rand", "fastrand", "socket2"],
     },
+    Boundary {
+        folder: "crates/policy",
+        ours: &[],
+        banned: &["tokio", "hyper", "rand", "fastrand", "rustix", "socket2"],
+    },
     Boundary { folder: "crates/store", ours: &["tidegate-engine", "tidegate-log"], banned: PURE },
     Boundary {
         folder: "crates/protocol",
-        ours: &["tidegate-engine"],
+        ours: &["tidegate-engine", "tidegate-policy"],
         banned: &["tokio", "hyper", "rand", "fastrand", "rustix", "socket2"],
     },
     Boundary {
         folder: "crates/server",
-        ours: &["tidegate-engine", "tidegate-log", "tidegate-store", "tidegate-protocol"],
+        ours: &["tidegate-engine", "tidegate-log", "tidegate-store", "tidegate-protocol", "tidegate-policy"],
         banned: &[],
     },
     Boundary { folder: "xtask", ours: &[], banned: &[] },
