@@ -142,10 +142,22 @@ fn a_batch_may_be_one_mebibyte_in_all() {
     let over = RawRequest::json("SendMessageBatch", batch(first, &second.replace("\"v\"", "\"vvv\"")));
     let response = answer(&over);
     assert_eq!(response.code, Some("AWS.SimpleQueueService.BatchRequestTooLong"));
+    let sentence = "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.";
     let text = String::from_utf8(response.body).unwrap();
-    assert!(
-        text.contains("Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.")
+    assert_eq!(
+        text,
+        format!(r#"{{"__type":"com.amazonaws.sqs#BatchRequestTooLong","message":"{sentence}"}}"#)
     );
+    let entry = |n: usize, size: usize| {
+        let name = format!("SendMessageBatchRequestEntry.{n}");
+        format!("&{name}.Id={n}&{name}.MessageBody={}", "x".repeat(size))
+    };
+    let action = format!("Action=SendMessageBatch&QueueUrl={URL}");
+    let form = |second| RawRequest::form(format!("{action}{}{}", entry(1, 524_288), entry(2, second)));
+    assert!(matches!(decode_raw(&form(524_288)), Decoded::Call(Command::Send { .. }, _)));
+    let text = String::from_utf8(answer(&form(524_289)).body).unwrap();
+    assert!(text.contains("<Code>AWS.SimpleQueueService.BatchRequestTooLong</Code>"));
+    assert!(text.contains(sentence));
 }
 
 #[test]
@@ -204,6 +216,8 @@ fn name() -> impl Strategy<Value = &'static str> {
         "NextToken",
         "MaxResults",
         "MessageGroupId",
+        "MessageDeduplicationId",
+        "ReceiveRequestAttemptId",
         "Name",
         "Value",
         "1",
@@ -221,6 +235,7 @@ fn json_value() -> impl Strategy<Value = String> {
         any::<f64>().prop_map(|number| number.to_string()),
         "\"[^\"\\\\]{0,20}\"",
         Just(format!("\"{URL}\"")),
+        Just(format!("\"{URL}.fifo\"")),
         Just("\"{\\\"a\\\":1}\"".to_owned()),
     ];
     leaf.prop_recursive(5, 60, 8, |inner| {
@@ -236,7 +251,12 @@ fn json_value() -> impl Strategy<Value = String> {
 }
 
 fn form() -> impl Strategy<Value = String> {
-    let value = prop_oneof!["[ -~]{0,12}", Just(URL.to_owned()), Just("SendMessageBatch".to_owned())];
+    let value = prop_oneof![
+        "[ -~]{0,12}",
+        Just(URL.to_owned()),
+        Just(format!("{URL}.fifo")),
+        Just("SendMessageBatch".to_owned())
+    ];
     let parameter = (prop::collection::vec(name(), 1..6), value)
         .prop_map(|(parts, value)| format!("{}={}", parts.join("."), value));
     prop::collection::vec(parameter, 0..10).prop_map(|parameters| parameters.join("&"))
