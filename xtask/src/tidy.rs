@@ -27,6 +27,11 @@ const BOUNDARIES: &[Boundary] = &[
         ours: &[],
         banned: &["tokio", "hyper", "rand", "fastrand", "rustix", "socket2"],
     },
+    Boundary {
+        folder: "crates/filter",
+        ours: &[],
+        banned: &["tokio", "hyper", "rand", "fastrand", "rustix", "socket2"],
+    },
     Boundary { folder: "crates/store", ours: &["tidegate-engine", "tidegate-log"], banned: PURE },
     Boundary {
         folder: "crates/protocol",
