@@ -1,6 +1,6 @@
 //! The API listener's service: bytes to the protocol, commands to the shard, answers back.
 
-use crate::http::Peer;
+use crate::http::{self, Peer};
 use crate::metrics::Metrics;
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
@@ -122,7 +122,7 @@ impl<S: Storage> Api<S> {
             urls: UrlSettings {
                 public_url: settings.public_url.as_deref(),
                 trust_forwarded: settings.trust_forwarded,
-                scheme: if peer.secure { "https" } else { "http" },
+                scheme: http::scheme(peer.secure),
                 fallback_host: &settings.fallback_host,
             },
             random: &mut rand::random,

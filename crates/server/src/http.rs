@@ -1,18 +1,20 @@
 //! Listening and serving HTTP/1.1, with a bound on everything a client can make the server hold.
 
+use crate::tls::{Encrypted, Tls};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use prometheus_client::metrics::gauge::Gauge;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
@@ -41,9 +43,28 @@ pub(crate) struct Peer {
     pub(crate) secure: bool,
 }
 
+/// Where connections come from.
+pub(crate) struct Listener {
+    pub(crate) socket: TcpListener,
+    /// With what connections are encrypted; `None` leaves them plain.
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Listener {
+    /// What URLs of this listener begin with.
+    pub(crate) fn scheme(&self) -> &'static str {
+        scheme(self.tls.is_some())
+    }
+}
+
+/// The scheme of URLs over connections that are encrypted or not.
+pub(crate) fn scheme(secure: bool) -> &'static str {
+    if secure { "https" } else { "http" }
+}
+
 /// Serves connections until `stop` changes, then lets requests under way end within the grace period.
 pub(crate) async fn serve<F, R>(
-    listener: TcpListener,
+    listener: Listener,
     limits: Limits,
     open: Gauge,
     mut stop: watch::Receiver<bool>,
@@ -52,12 +73,13 @@ pub(crate) async fn serve<F, R>(
     F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
+    let Listener { socket, tls } = listener;
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let graceful = GracefulShutdown::new();
     loop {
         let place = places.clone().acquire_owned();
         let accepted = tokio::select! {
-            accepted = async { (place.await, listener.accept().await) } => accepted,
+            accepted = async { (place.await, socket.accept().await) } => accepted,
             _ = stop.changed() => break,
         };
         let (Ok(place), Ok((stream, address))) = accepted else {
@@ -65,35 +87,57 @@ pub(crate) async fn serve<F, R>(
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let peer = Peer { address: address.ip().to_canonical(), secure: false };
-        let connection = graceful.watch(connect(stream, peer, limits, answer.clone()));
-        let open = open.clone();
+        // Answers are small and complete: waiting to fill packets only delays them.
+        let _ = stream.set_nodelay(true);
+        let peer = Peer { address: address.ip().to_canonical(), secure: tls.is_some() };
+        let (answer, watcher, open) = (answer.clone(), graceful.watcher(), open.clone());
+        let (tls, stopped) = (tls.clone(), stop.clone());
         open.inc();
         tokio::spawn(async move {
             // A connection that ends badly is the client's affair.
-            let _ = connection.await;
+            match tls {
+                None => drop(watcher.watch(connect(stream, peer, limits, answer)).await),
+                Some(tls) => {
+                    if let Some(stream) = encrypt(&tls, stream, peer, stopped).await {
+                        drop(watcher.watch(connect(stream, peer, limits, answer)).await);
+                    }
+                }
+            }
             open.dec();
             drop(place);
         });
     }
-    drop(listener);
+    drop(socket);
     if tokio::time::timeout(limits.shutdown_grace, graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests were still under way when the grace period ended");
     }
 }
 
-fn connect<F, R>(
+/// Shakes hands; `None` when that fails or the server stops, and the connection is closed.
+async fn encrypt(
+    tls: &Tls,
     stream: TcpStream,
+    peer: Peer,
+    mut stop: watch::Receiver<bool>,
+) -> Option<Encrypted> {
+    let shaken = tokio::select! {
+        shaken = tls.accept(stream) => shaken,
+        _ = stop.changed() => return None,
+    };
+    shaken.inspect_err(|error| tracing::debug!(peer = %peer.address, %error, "the TLS handshake failed")).ok()
+}
+
+fn connect<I, F, R>(
+    stream: I,
     peer: Peer,
     limits: Limits,
     answer: F,
-) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error>
+) -> impl GracefulConnection<Error = hyper::Error>
 where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
-    // Answers are small and complete: waiting to fill packets only delays them.
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let answer = answer(peer, request);
         async move { Ok::<_, Infallible>(answer.await) }

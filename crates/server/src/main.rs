@@ -11,6 +11,7 @@ mod metrics;
 mod serve;
 mod shard;
 mod telemetry;
+mod tls;
 
 use std::process::ExitCode;
 

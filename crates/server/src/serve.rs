@@ -7,11 +7,13 @@ use crate::admin::Admin;
 use crate::api::{Api, ApiSettings};
 use crate::config::{Config, Durability};
 use crate::declared::{self, DeclarationError};
-use crate::http::{self, Limits};
+use crate::http::{self, Limits, Listener};
 use crate::metrics::Metrics;
 use crate::shard::Shard;
+use crate::tls::{self, CertificateError, Tls};
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
@@ -54,31 +56,34 @@ pub(crate) enum ServeError {
     #[error("the server's threads cannot be started")]
     Runtime(#[source] io::Error),
     #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error(transparent)]
     Declaration(#[from] DeclarationError),
 }
 
 /// Serves until SIGTERM or SIGINT.
 pub(crate) fn run(config: Config) -> Result<(), ServeError> {
     raise_open_files_limit();
+    let tls = config.tls_files().map(Tls::load).transpose()?;
     match config.durability {
-        Durability::Memory => run_on(MemoryStorage::volatile(), config),
+        Durability::Memory => run_on(MemoryStorage::volatile(), tls, config),
         Durability::Fsync | Durability::Os => {
             let dir = config.data_dir.display().to_string();
             let storage =
                 DirStorage::open(&config.data_dir).map_err(|source| ServeError::Directory { dir, source })?;
-            run_on(storage, config)
+            run_on(storage, tls, config)
         }
     }
 }
 
-fn run_on<S: Storage>(storage: S, config: Config) -> Result<(), ServeError> {
+fn run_on<S: Storage>(storage: S, tls: Option<Tls>, config: Config) -> Result<(), ServeError> {
     let recovered = bring_back(storage, &config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads)
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    runtime.block_on(serve(recovered, config))
+    runtime.block_on(serve(recovered, tls, config))
 }
 
 /// Lets the process open as many files as it may ask for: every connection is one, and the usual limit is 1,024.
@@ -132,17 +137,31 @@ fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, S
     Ok(recovered)
 }
 
-async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<(), ServeError> {
+async fn serve<S: Storage>(
+    recovered: Recovered<S>,
+    tls: Option<Tls>,
+    config: Config,
+) -> Result<(), ServeError> {
     // Before the first connection is taken: whoever was answered may ask for the stop.
     let mut signals = StopSignals::catch();
+    if let Some(tls) = tls.clone() {
+        let hangup = signal(SignalKind::hangup()).expect("a handler for SIGHUP can be set");
+        tokio::spawn(tls::follow(tls, hangup));
+    }
     let receipt_key = ReceiptKey(recovered.identity);
-    let (api_listener, api_address) = listen(config.listen, "listen").await?;
-    let (admin_listener, admin_address) = listen(config.admin, "admin").await?;
+    let (api_socket, api_address) = listen(config.listen, "listen").await?;
+    let (admin_socket, admin_address) = listen(config.admin, "admin").await?;
     let metrics = Arc::new(Metrics::new());
     let (shard, threads) = Shard::start(recovered, &metrics.log);
     declared::create(&shard, &config.queues).await?;
 
-    let endpoint = format!("http://{api_address}");
+    let api_listener = Listener { socket: api_socket, tls: tls.clone() };
+    let admin_listener = Listener { socket: admin_socket, tls: tls.filter(|_| config.admin_tls) };
+    let places = Places {
+        endpoint: format!("{}://{api_address}", api_listener.scheme()),
+        console: format!("{}://{admin_address}", admin_listener.scheme()),
+        certificate: api_listener.tls.as_ref().and_then(Tls::self_signed),
+    };
     let limits = Limits {
         connections_max: config.connections_max,
         header_bytes_max: config.header_bytes_max,
@@ -156,7 +175,7 @@ async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<()
         settings: api_settings(&config, receipt_key, api_address),
     });
     let admin =
-        Arc::new(Admin { shard: shard.clone(), metrics: metrics.clone(), endpoint: endpoint.clone() });
+        Arc::new(Admin { shard: shard.clone(), metrics: metrics.clone(), endpoint: places.endpoint.clone() });
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(http::serve(
         api_listener,
@@ -172,7 +191,7 @@ async fn serve<S: Storage>(recovered: Recovered<S>, config: Config) -> Result<()
         stopped,
         move |_, request| admin.clone().answer(request),
     ));
-    announce(&endpoint, admin_address, &config);
+    announce(&places, &config);
 
     signals.wait().await;
     tracing::info!("stopping");
@@ -208,8 +227,19 @@ async fn listen(address: SocketAddr, flag: &'static str) -> Result<(TcpListener,
     Ok((listener, bound))
 }
 
+/// Where the server is, and what its clients need.
+struct Places {
+    /// URL of the APIs.
+    endpoint: String,
+    /// URL of the operators' page.
+    console: String,
+    /// The file that clients must be told to trust, if nobody else vouches for the certificate.
+    certificate: Option<PathBuf>,
+}
+
 /// Tells a person, and programs that read the first lines, where the server is.
-fn announce(endpoint: &str, admin: SocketAddr, config: &Config) {
+fn announce(places: &Places, config: &Config) {
+    let Places { endpoint, console, certificate } = places;
     let data = match config.durability {
         Durability::Memory => "in memory only; nothing survives the end of the process".to_owned(),
         Durability::Os => {
@@ -217,9 +247,13 @@ fn announce(endpoint: &str, admin: SocketAddr, config: &Config) {
         }
         Durability::Fsync => config.data_dir.display().to_string(),
     };
+    let trust = certificate.as_ref().map_or(String::new(), |file| {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        format!("  export AWS_CA_BUNDLE={}\n", file.display())
+    });
     let banner = format!(
-        "Tidegate {version}\n  endpoint  {endpoint}\n  console   http://{admin}\n  data      {data}\n\n\
-         Try it:\n  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION={region}\n  \
+        "Tidegate {version}\n  endpoint  {endpoint}\n  console   {console}\n  data      {data}\n\n\
+         Try it:\n  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION={region}\n{trust}  \
          aws --endpoint-url {endpoint} sqs create-queue --queue-name orders\n  \
          aws --endpoint-url {endpoint} sqs send-message --queue-url {endpoint}/{account}/orders --message-body hello\n",
         version = env!("CARGO_PKG_VERSION"),

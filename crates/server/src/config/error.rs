@@ -98,6 +98,16 @@ pub(crate) enum ConfigError {
         /// The address.
         address: SocketAddr,
     },
+    /// There is a certificate without its key, or a key without its certificate.
+    #[error("{origin}: `{given}` is set, but `{missing}` is not; TLS needs both")]
+    HalfOfTls {
+        /// The setting that is there.
+        given: &'static str,
+        /// The setting that is not.
+        missing: &'static str,
+        /// Where the one that is there was written.
+        origin: Origin,
+    },
     /// The quota leaves the log no room to work.
     #[error(
         "`disk_max` is {given}, but must be at least {min}, room for {segments} segments of {segment}; raise it, or \

@@ -52,6 +52,21 @@ impl Form for Directory {
     }
 }
 
+/// A file, relative to the working directory.
+pub(super) struct FilePath;
+
+impl Form for FilePath {
+    type Value = PathBuf;
+
+    fn parse(&self, text: &str) -> Option<PathBuf> {
+        (!text.is_empty()).then(|| text.into())
+    }
+
+    fn allowed(&self) -> String {
+        "the path of a file".into()
+    }
+}
+
 /// `true` or `false`.
 pub(super) struct Switch;
 

@@ -28,6 +28,7 @@ pub(crate) use settings::{Config, Flag, SETTINGS};
 pub(crate) use sources::{Flags, Origin};
 pub(crate) use values::{Durability, LogFormat, PublicUrl};
 
+use crate::tls::TlsFiles;
 use sources::Layers;
 
 impl Config {
@@ -58,6 +59,12 @@ impl Config {
         Ok(config)
     }
 
+    /// The files for TLS, if it is wanted.
+    pub(crate) fn tls_files(&self) -> Option<TlsFiles> {
+        let (certificate, key) = (self.tls_certificate.clone()?, self.tls_key.clone()?);
+        Some(TlsFiles { certificate, key })
+    }
+
     /// What no setting can check alone.
     fn check_relations(&self, layers: &Layers) -> Result<(), ConfigError> {
         for (key, address) in [("listen", self.listen), ("admin", self.admin)] {
@@ -67,6 +74,11 @@ impl Config {
         }
         if self.listen == self.admin && self.listen.port() != 0 {
             return Err(ConfigError::SameAddress { address: self.listen });
+        }
+        match (&self.tls_certificate, &self.tls_key) {
+            (Some(_), None) => return Err(half_of_tls(layers, "tls_certificate", "tls_key")),
+            (None, Some(_)) => return Err(half_of_tls(layers, "tls_key", "tls_certificate")),
+            _ => {}
         }
         let disk_min = u64::from(self.segment_bytes) * SEGMENTS_MIN;
         match self.disk_max {
@@ -79,6 +91,10 @@ impl Config {
             _ => Ok(()),
         }
     }
+}
+
+fn half_of_tls(layers: &Layers, given: &'static str, missing: &'static str) -> ConfigError {
+    ConfigError::HalfOfTls { given, missing, origin: layers.origin(given) }
 }
 
 /// Segments that the quota of the log must have room for: the one that is written, the one being emptied, the room

@@ -11,8 +11,8 @@ use tidegate_engine::{AccountId, Region, limits};
 use tracing::Level;
 
 use super::form::{
-    Account, Address, BaseUrl, Bytes, Choice, Count, Directory, Form, Optional, RegionName, Switch, Threads,
-    Time,
+    Account, Address, BaseUrl, Bytes, Choice, Count, Directory, FilePath, Form, Optional, RegionName, Switch,
+    Threads, Time,
 };
 use super::sources::Layers;
 use super::{ConfigError, DeclaredQueue, Durability, LogFormat, PublicUrl};
@@ -159,6 +159,18 @@ settings! {
     /// configured, both listeners must be on loopback addresses.
     allow_anonymous: bool = Switch, default "false",
         cost "", flag Flag::Switch;
+    /// File with the certificate for TLS. Both listeners then speak TLS (1.2 or 1.3) and nothing else. In PEM form: the
+    /// server's own certificate first, then those that lead from it to the root. The file is watched, and a new
+    /// certificate taken without a restart.
+    tls_certificate: Option<PathBuf> = Optional(FilePath), default "none",
+        cost "About 7 KiB of memory more for each connection.", flag Flag::Value("FILE");
+    /// File with the private key of the certificate. In PEM form, not encrypted.
+    tls_key: Option<PathBuf> = Optional(FilePath), default "none",
+        cost "", flag Flag::Value("FILE");
+    /// Speak TLS on the operators' listener, too, when there is a certificate. `false` leaves it plain, for scrapers
+    /// and probes on the same machine.
+    admin_tls: bool = Switch, default "true",
+        cost "", flag Flag::None;
     /// Keep the service's waits of 60 seconds. A queue can then be purged once in that time only, and the name of a
     /// deleted queue be used again only after it. Tests often want `false`.
     strict_cooldowns: bool = Switch, default "true",

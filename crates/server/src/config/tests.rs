@@ -64,6 +64,9 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("public_url", "https://q.example/base/", "Some(PublicUrl(\"https://q.example/base\"))", "q.example"),
     ("trust_forwarded", "true", "true", "yes"),
     ("allow_anonymous", "true", "true", "1"),
+    ("tls_certificate", "/c.pem", "Some(\"/c.pem\")", ""),
+    ("tls_key", "/k.pem", "Some(\"/k.pem\")", ""),
+    ("admin_tls", "false", "false", "no"),
     ("strict_cooldowns", "false", "false", "off"),
     ("account", "123456789012", "AccountId(123456789012)", "12"),
     ("region", "eu-west-1", "Region(\"eu-west-1\")", "EU West"),
@@ -81,6 +84,10 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("in_flight_max", "1_000", "1000", "-1"),
     ("worker_threads", "7", "7", "0"),
 ];
+
+/// Settings that are refused without another one.
+const COMPANIONS: &[(&str, (&str, &str))] =
+    &[("tls_certificate", ("tls_key", "/k")), ("tls_key", ("tls_certificate", "/c"))];
 
 #[test]
 fn defaults_are_those_of_the_table() {
@@ -115,10 +122,13 @@ fn every_setting_can_come_from_every_source() {
     for (setting, (key, text, expected, _)) in SETTINGS.iter().zip(SAMPLES) {
         let file = format!("{key} = \"{text}\"");
         let variable = setting.variable();
+        let companions = COMPANIONS.iter().filter(|(wanted, _)| wanted == key);
+        let companions: Vec<_> = companions.map(|(_, companion)| *companion).collect();
+        let flags = [&companions[..], &[(key, text)]].concat();
         for (source, sources) in [
-            ("file", with_file(&file)),
-            ("environment", with_environment(&[(&variable, text)])),
-            ("flag", with_flags(&[(key, text)])),
+            ("file", Sources { flags: &companions, ..with_file(&file) }),
+            ("environment", Sources { flags: &companions, ..with_environment(&[(&variable, text)]) }),
+            ("flag", with_flags(&flags)),
         ] {
             let config = sources.load().unwrap_or_else(|error| panic!("{key} from {source}: {error}"));
             assert_eq!(config.shown(key), *expected, "{key} from {source}");
@@ -328,6 +338,21 @@ fn only_loopback_is_listened_on_unless_told_otherwise() {
             assert!(with_flags(&[(key, own)]).load().is_ok(), "{key} {own}");
         }
     }
+}
+
+#[test]
+fn tls_needs_a_certificate_and_its_key() {
+    assert_eq!(
+        with_flags(&[("tls_certificate", "/c")]).refusal(),
+        "flag --tls-certificate: `tls_certificate` is set, but `tls_key` is not; TLS needs both"
+    );
+    assert_eq!(
+        with_file("tls_key = '/k'").refusal(),
+        "tidegate.toml, line 1: `tls_key` is set, but `tls_certificate` is not; TLS needs both"
+    );
+    let both = with_flags(&[("tls_certificate", "/c"), ("tls_key", "/k")]).load().unwrap();
+    assert_eq!(both.tls_files(), Some(TlsFiles { certificate: "/c".into(), key: "/k".into() }));
+    assert_eq!(Sources::default().load().unwrap().tls_files(), None);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A blocking HTTP/1.1 client that hides nothing: it sends what it is given, and reads one answer at a time.
 
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longer than any long poll, so that an answer that never comes fails the test instead of hanging it.
@@ -9,16 +11,56 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One connection.
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     /// Bytes that came and belong to no answer yet.
     rest: Vec<u8>,
+}
+
+/// How the bytes travel.
+enum Stream {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Stream::Plain(socket) => socket,
+            Stream::Encrypted(stream) => &stream.sock,
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.read(buffer),
+            Stream::Encrypted(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write(bytes),
+            Stream::Encrypted(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) => socket.flush(),
+            Stream::Encrypted(stream) => stream.flush(),
+        }
+    }
 }
 
 /// Closing alone may come late: a process that another test just starts has a copy of every socket until it runs
 /// its own program.
 impl Drop for Connection {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.socket().shutdown(Shutdown::Both);
     }
 }
 
@@ -30,13 +72,40 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(&address, READ_TIMEOUT)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(READ_TIMEOUT))?;
+    socket.set_write_timeout(Some(READ_TIMEOUT))?;
+    Ok(socket)
+}
+
 impl Connection {
     pub fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, READ_TIMEOUT)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(READ_TIMEOUT))?;
-        stream.set_write_timeout(Some(READ_TIMEOUT))?;
+        Ok(Connection { stream: Stream::Plain(connect(address)?), rest: Vec::new() })
+    }
+
+    /// Opens a connection and shakes hands on it.
+    pub fn open_tls(address: SocketAddr, config: Arc<ClientConfig>) -> io::Result<Self> {
+        let mut socket = connect(address)?;
+        let name = address.ip().into();
+        let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        while session.is_handshaking() {
+            session.complete_io(&mut socket)?;
+        }
+        let stream = Stream::Encrypted(Box::new(StreamOwned::new(session, socket)));
         Ok(Connection { stream, rest: Vec::new() })
+    }
+
+    /// What the handshake agreed on.
+    ///
+    /// # Panics
+    /// When the connection is a plain one.
+    pub fn session(&self) -> &ClientConnection {
+        match &self.stream {
+            Stream::Encrypted(stream) => &stream.conn,
+            Stream::Plain(_) => panic!("this connection is not encrypted"),
+        }
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -46,7 +115,7 @@ impl Connection {
     /// Ends the sending direction only.
     pub fn close_write(&self) {
         // The server may have closed already.
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.stream.socket().shutdown(Shutdown::Write);
     }
 
     /// Reads the next final answer.
@@ -92,16 +161,22 @@ impl Connection {
 
     /// Reads what still comes until the server closes; how many bytes that were.
     pub fn read_to_end(&mut self) -> io::Result<usize> {
-        let mut more = Vec::new();
-        self.stream.read_to_end(&mut more)?;
-        Ok(more.len() + std::mem::take(&mut self.rest).len())
+        self.bytes_to_end().map(|bytes| bytes.len())
+    }
+
+    /// Reads what still comes until the server closes.
+    pub fn bytes_to_end(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        self.stream.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Whether the server has closed the connection and nothing is left to read.
     pub fn is_closed(&self) -> bool {
-        self.stream.set_nonblocking(true).unwrap();
-        let seen = self.stream.peek(&mut [0]);
-        self.stream.set_nonblocking(false).unwrap();
+        let socket = self.stream.socket();
+        socket.set_nonblocking(true).unwrap();
+        let seen = socket.peek(&mut [0]);
+        socket.set_nonblocking(false).unwrap();
         match seen {
             Ok(length) => length == 0,
             Err(error) => error.kind() != io::ErrorKind::WouldBlock,

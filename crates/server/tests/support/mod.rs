@@ -8,6 +8,7 @@ pub mod http;
 pub mod md5;
 pub mod server;
 pub mod sqs;
+pub mod tls;
 
 use std::time::{Duration, Instant};
 

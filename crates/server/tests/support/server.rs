@@ -2,6 +2,7 @@
 
 use super::http::{self, Answer};
 use super::sqs::Client;
+use super::tls::{Authority, Issued};
 use super::{PATIENCE, wait_until};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -11,6 +12,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// Names of the files that [`Setup::tls`] writes.
+pub const CERTIFICATE: &str = "certificate.pem";
+pub const KEY: &str = "key.pem";
+
+/// What stands in the last line of the banner.
+const BANNER_END: &str = "sqs send-message";
 
 /// What a server is started with. Started again, it continues on the same data.
 pub struct Setup {
@@ -59,6 +67,26 @@ impl Setup {
         self.directory.path().join("tidegate.toml")
     }
 
+    /// A file in the directory of this setup.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Encrypts with this certificate from the next start on.
+    #[must_use]
+    pub fn tls(self, certificate: &Issued) -> Self {
+        self.replace_certificate(certificate);
+        let path = |name| self.file(name).to_str().unwrap().to_owned();
+        let (certificate, key) = (path(CERTIFICATE), path(KEY));
+        self.env("TIDEGATE_TLS_CERTIFICATE", &certificate).env("TIDEGATE_TLS_KEY", &key)
+    }
+
+    /// Writes the files of [`Setup::tls`] anew.
+    pub fn replace_certificate(&self, certificate: &Issued) {
+        fs::write(self.file(CERTIFICATE), &certificate.chain).unwrap();
+        fs::write(self.file(KEY), &certificate.key).unwrap();
+    }
+
     /// The server's data.
     pub fn data_dir(&self) -> PathBuf {
         self.directory.path().join("data")
@@ -73,13 +101,17 @@ impl Setup {
         let mut child = self.command(&log).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut addresses = Vec::new();
+        let mut banner = String::new();
         let mut lines = stdout.lines();
         for line in lines.by_ref().map_while(Result::ok) {
             let mut words = line.split_whitespace();
             if let (Some("endpoint" | "console"), Some(url)) = (words.next(), words.next()) {
-                addresses.push(url.strip_prefix("http://").unwrap().parse().unwrap());
+                let (_, address) = url.split_once("://").unwrap();
+                addresses.push(address.parse().unwrap());
             }
-            if addresses.len() == 2 {
+            banner.push_str(&line);
+            banner.push('\n');
+            if line.contains(BANNER_END) {
                 break;
             }
         }
@@ -89,7 +121,7 @@ impl Setup {
         };
         // A full pipe would stop the server.
         std::thread::spawn(move || lines.for_each(drop));
-        Server { child, log, endpoint, console, _directory: self.directory.clone() }
+        Server { child, log, endpoint, console, banner, _directory: self.directory.clone() }
     }
 
     /// Starts a server that is expected to end by itself: how it ended, and what it said.
@@ -139,6 +171,8 @@ pub struct Server {
     pub endpoint: SocketAddr,
     /// Where the operators' pages are.
     pub console: SocketAddr,
+    /// What it said on standard output.
+    pub banner: String,
     /// Kept as long as the server runs, which may be longer than its setup.
     _directory: Arc<TempDir>,
 }
@@ -147,6 +181,11 @@ impl Server {
     /// A client with a connection of its own.
     pub fn client(&self) -> Client {
         Client::new(self.endpoint)
+    }
+
+    /// A client that trusts `authority`, with an encrypted connection of its own.
+    pub fn tls_client(&self, authority: &Authority) -> Client {
+        Client::encrypted(self.endpoint, authority.trust())
     }
 
     /// One page of the operators' listener.
@@ -181,7 +220,16 @@ impl Server {
 
     /// Asks the process to end.
     pub fn terminate(&self) {
-        let status = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().unwrap();
+        self.signal("-TERM");
+    }
+
+    /// Asks the process to read its certificate anew.
+    pub fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
+    fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap();
         assert!(status.success());
     }
 

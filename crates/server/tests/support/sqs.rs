@@ -1,8 +1,10 @@
 //! SQS calls in both dialects, and what is to be read out of their answers.
 
 use super::http::{Answer, Connection, request};
+use rustls::ClientConfig;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 pub const JSON: &str = "application/x-amz-json-1.0";
 pub const FORM: &str = "application/x-www-form-urlencoded";
@@ -10,13 +12,25 @@ pub const FORM: &str = "application/x-www-form-urlencoded";
 /// A client on one keep-alive connection, which is opened when it is needed and again when the server closed it.
 pub struct Client {
     address: SocketAddr,
+    tls: Option<Arc<ClientConfig>>,
     connection: Option<Connection>,
     headers: Vec<(String, String)>,
 }
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        Client { address, connection: None, headers: Vec::new() }
+        Client { address, tls: None, connection: None, headers: Vec::new() }
+    }
+
+    pub fn encrypted(address: SocketAddr, config: Arc<ClientConfig>) -> Self {
+        Client { tls: Some(config), ..Self::new(address) }
+    }
+
+    fn open(&self) -> Connection {
+        match &self.tls {
+            None => Connection::open(self.address).unwrap(),
+            Some(config) => Connection::open_tls(self.address, config.clone()).unwrap(),
+        }
     }
 
     /// The same with a header on every request.
@@ -34,7 +48,7 @@ impl Client {
         let bytes = request(method, target, &all, body);
         let mut connection = match self.connection.take() {
             Some(open) if !open.is_closed() => open,
-            _ => Connection::open(self.address).unwrap(),
+            _ => self.open(),
         };
         // A server that has read enough answers before it has everything.
         let _ = connection.write(&bytes);

@@ -26,3 +26,4 @@ mod selection;
 mod sizes;
 mod stopping;
 mod survival;
+mod tls;
