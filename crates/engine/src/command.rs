@@ -1,7 +1,7 @@
 //! Everything a caller can ask of the engine, and everything it answers.
 
 use crate::{
-    AccountId, AttributeChange, Message, MessageId, MessageSeq, Origin, Position, QueueAddress,
+    AccountId, AttributeChange, Document, Message, MessageId, MessageSeq, Origin, Position, QueueAddress,
     QueueAttributes, QueueName, Receipt, Region, StoredMessage, Timestamp,
 };
 use std::collections::BTreeMap;
@@ -70,6 +70,15 @@ pub enum Command {
         queue: QueueAddress,
         /// The new values.
         attributes: Vec<AttributeChange>,
+    },
+    /// Changes a queue's policy if it is still the one that the change was made from. Reply: `Done`.
+    ReplacePolicy {
+        /// The queue.
+        queue: QueueAddress,
+        /// Text of the policy that was read; `None` if there was none.
+        expected: Option<Box<str>>,
+        /// The new policy; `None` removes it.
+        policy: Option<Document>,
     },
     /// Sets tags, overwriting equal keys. Reply: `Done`.
     TagQueue {
@@ -172,10 +181,12 @@ impl Command {
         match self {
             Command::CreateQueue { .. }
             | Command::SetQueueAttributes { .. }
+            | Command::ReplacePolicy { policy: Some(_), .. }
             | Command::TagQueue { .. }
             | Command::Send { .. } => Demand::Stores,
             Command::Relocate { .. } => Demand::Moves,
             Command::UntagQueue { .. }
+            | Command::ReplacePolicy { policy: None, .. }
             | Command::Receive(_)
             | Command::ChangeVisibility { .. }
             | Command::ReturnUndelivered { .. } => Demand::Changes,

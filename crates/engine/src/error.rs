@@ -57,6 +57,9 @@ pub enum Error {
     /// The dead-letter queue's redrive allow policy does not allow this source.
     #[error("the dead-letter queue does not allow this source queue")]
     DeadLetterForbidden,
+    /// The queue's policy is no longer the one that was read.
+    #[error("the policy was changed meanwhile")]
+    PolicyChanged,
     /// The queue has as many tags as a queue may have.
     #[error("a queue has at most {limit} tags")]
     TooManyTags {

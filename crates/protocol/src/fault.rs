@@ -165,8 +165,13 @@ pub enum Fault {
         "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup"
     )]
     ThroughputLimitNeedsGroupScope,
-    #[error("{found} statements were found in the submitted policy, max allowed is {limit}")]
-    PolicyStatements { found: usize, limit: usize },
+    #[error("Invalid value for the parameter Policy. Reason: {reason}")]
+    Policy { reason: Box<str> },
+    /// Seen with this code in production reports: too long, too many statements, actions, and so on.
+    #[error("{reason}")]
+    PolicyOverLimit { reason: Box<str> },
+    #[error("{found} Actions were found, maximum allowed is {limit}.")]
+    TooManyActions { found: usize, limit: usize },
     #[error("Invalid value for the parameter RedrivePolicy. Reason: Redrive policy is not a valid JSON map.")]
     RedrivePolicyForm,
     #[error(
@@ -305,7 +310,7 @@ impl Fault {
             Fault::AttributeValue { .. }
             | Fault::QueueTypeFixed
             | Fault::ThroughputLimitNeedsGroupScope
-            | Fault::PolicyStatements { .. }
+            | Fault::Policy { .. }
             | Fault::RedrivePolicyForm
             | Fault::RedriveAllowPolicyForm => Shape::AttributeValue,
             Fault::QueueName
@@ -343,7 +348,10 @@ impl Fault {
             Fault::QueueDeletedRecently => Shape::QueueDeletedRecently,
             Fault::QueueExists { .. } => Shape::QueueNameExists,
             Fault::PurgeInProgress { .. } => Shape::PurgeInProgress,
-            Fault::TooManyInFlight | Fault::TooManyQueues { .. } => Shape::OverLimit,
+            Fault::TooManyInFlight
+            | Fault::TooManyQueues { .. }
+            | Fault::PolicyOverLimit { .. }
+            | Fault::TooManyActions { .. } => Shape::OverLimit,
         }
     }
 
@@ -420,6 +428,9 @@ impl Fault {
                 &echo.visibility_timeout.to_string(),
                 "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
             ),
+            EngineError::PolicyChanged => {
+                Fault::Unavailable { reason: "others keep changing the policy of the queue" }
+            }
             EngineError::StorageFull => {
                 Fault::Unavailable { reason: "there is no room for new messages on its disk" }
             }

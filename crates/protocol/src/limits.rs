@@ -1,4 +1,5 @@
-//! Limits on what a client may send, beside those of the engine ([`tidegate_engine::limits`]).
+//! Limits on what a client may send, beside those of the engine ([`tidegate_engine::limits`]) and of policies
+//! ([`tidegate_policy::limits`]).
 
 use std::ops::RangeInclusive;
 
@@ -31,10 +32,8 @@ pub const ENTRY_ID_LENGTH: RangeInclusive<usize> = 1..=80;
 pub const TAG_KEY_LENGTH: RangeInclusive<usize> = 1..=128;
 /// Characters of a tag's value.
 pub const TAG_VALUE_LENGTH: usize = 256;
-/// Bytes of a `Policy`.
-pub const POLICY_BYTES: usize = 8_192;
-/// Statements of a `Policy`.
-pub const POLICY_STATEMENTS: usize = 20;
+/// Characters of a permission's label.
+pub const LABEL_LENGTH: RangeInclusive<usize> = 1..=80;
 /// Bytes of the other JSON attributes; ten ARNs take about 1,300.
 pub const POLICY_ATTRIBUTE_BYTES: usize = 4_096;
 /// Bytes of a `KmsMasterKeyId` (KMS API reference: 2,048).

@@ -9,7 +9,7 @@
 //! Host: localhost:9324
 //!
 //! body
-//! -- engine: outcome
+//! -- engine: outcome, or several joined by "then"
 //! -- command
 //! what the engine was asked (written by the test)
 //! -- response
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use support::outcome::outcome;
 use support::{RawRequest, decode_raw};
 use tidegate_engine::Command;
-use tidegate_protocol::{Decoded, Response};
+use tidegate_protocol::{Call, Decoded, Response};
 
 #[test]
 fn requests_and_responses_are_the_recorded_ones() {
@@ -58,11 +58,7 @@ fn replay(case: &str) -> String {
     let (request, rest) = rest.split_once("\n-- engine:").unwrap_or_else(|| panic!("no engine in {title}"));
     let engine = rest.lines().next().unwrap_or_default().trim();
     let (command, response) = match decode_raw(&RawRequest::parse(request)) {
-        Decoded::Call(command, call) => {
-            let text = show_command(&command);
-            let (outcome, messages) = outcome(engine, &command);
-            (text, call.encode(outcome, &messages))
-        }
+        Decoded::Call(command, call) => converse(engine, command, call),
         Decoded::Refused(refusal) => {
             let queue = refusal.queue.as_ref().map(tidegate_engine::QueueAddress::arn);
             let text = match queue {
@@ -76,6 +72,21 @@ fn replay(case: &str) -> String {
     format!(
         "== {title}\n-- request\n{request}\n-- engine: {engine}\n-- command\n{command}\n-- response\n{response}\n\n"
     )
+}
+
+/// Plays the engine, which answers each command with the next of the outcomes named; writes down the commands.
+fn converse(engine: &str, mut command: Command, mut call: Call) -> (String, Response) {
+    let mut text = show_command(&command);
+    for name in engine.split(" then ") {
+        let (outcome, messages) = outcome(name, &command);
+        match call.next_command(&outcome) {
+            Ok(Some(next)) => command = next,
+            Ok(None) => return (text, call.encode(outcome, &messages)),
+            Err(fault) => return (text, call.refuse(&fault)),
+        }
+        write!(text, "\n{}", show_command(&command)).unwrap();
+    }
+    panic!("the engine is asked once more: {command:?}");
 }
 
 /// The command; of messages for FIFO queues also the ids, which their debug form keeps to itself.

@@ -130,11 +130,18 @@ impl<S: Storage> Api<S> {
         Ok(decode(&request, &mut context))
     }
 
-    async fn call(&self, command: Command, call: Call) -> Answered {
+    async fn call(&self, mut command: Command, mut call: Call) -> Answered {
         let action = Some(call.action);
-        let outcome = match self.shard.call(command).await {
-            Ok(outcome) => outcome,
-            Err(gone) => return Answered { action, response: call.refuse(&fault_of(gone)) },
+        let outcome = loop {
+            let outcome = match self.shard.call(command).await {
+                Ok(outcome) => outcome,
+                Err(gone) => return Answered { action, response: call.refuse(&fault_of(gone)) },
+            };
+            match call.next_command(&outcome) {
+                Ok(Some(next)) => command = next,
+                Ok(None) => break outcome,
+                Err(fault) => return Answered { action, response: call.refuse(&fault) },
+            }
         };
         let (outcome, messages) = match outcome {
             Ok(Reply::Received(deliveries)) if !deliveries.is_empty() => match self.shard.read(deliveries) {

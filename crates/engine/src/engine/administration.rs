@@ -3,7 +3,7 @@
 use super::{Engine, Journal};
 use crate::queue::Queue;
 use crate::{
-    AttributeChange, Command, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
+    AttributeChange, Command, Document, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
     RedrivePolicy, Reply, Tags, Timestamp, limits,
 };
 
@@ -39,6 +39,9 @@ impl Engine {
                 self.check_policies(&queue, &attributes)?;
                 self.commit(now, &Event::AttributesSet { queue: id, attributes }, journal);
                 self.settle(now, id, journal);
+            }
+            Command::ReplacePolicy { queue, expected, policy } => {
+                self.replace_policy(now, &queue, expected.as_deref(), policy, journal)?;
             }
             Command::TagQueue { queue, tags } => self.tag_queue(now, &queue, tags, journal)?,
             Command::UntagQueue { queue, keys } => {
@@ -101,6 +104,27 @@ impl Engine {
         if kms && managed {
             return Err(Error::EncryptionConflict);
         }
+        Ok(())
+    }
+
+    /// Readers edit a policy's text outside of the engine, and this makes it one step: of two that read the same
+    /// text, the second is refused and reads again.
+    fn replace_policy(
+        &mut self,
+        now: Timestamp,
+        address: &QueueAddress,
+        expected: Option<&str>,
+        policy: Option<Document>,
+        journal: &mut impl Journal,
+    ) -> Result<(), Error> {
+        let queue = self.find(address)?;
+        let current = self.queue(queue).attributes.policy.as_ref();
+        if current.map(|policy| &*policy.text) != expected {
+            return Err(Error::PolicyChanged);
+        }
+        let attributes = vec![AttributeChange::Policy(policy)];
+        self.commit(now, &Event::AttributesSet { queue, attributes }, journal);
+        self.settle(now, queue, journal);
         Ok(())
     }
 

@@ -326,7 +326,7 @@ impl TestEngine {
         self.log.replies.remove(&request).expect("answered at once")
     }
 
-    fn done(&mut self, command: Command) -> Result<(), Error> {
+    pub(crate) fn done(&mut self, command: Command) -> Result<(), Error> {
         match self.call(command)? {
             Reply::Done => Ok(()),
             other => panic!("no Done: {other:?}"),

@@ -2,6 +2,7 @@
 //!
 //! Each action has a file of its own with its inputs and its outputs, for both dialects.
 
+mod add_permission;
 mod attributes;
 mod batch;
 mod change_visibility;
@@ -14,9 +15,11 @@ mod list_dead_letter_source_queues;
 mod list_queues;
 mod listing;
 mod message;
+mod permission;
 mod policy;
 mod receive_message;
 mod redrive;
+mod remove_permission;
 mod scope;
 mod send_message;
 mod set_queue_attributes;
@@ -73,6 +76,13 @@ impl Action {
                 | Action::CancelMessageMoveTask
         )
     }
+
+    fn is_batch(self) -> bool {
+        matches!(
+            self,
+            Action::ChangeMessageVisibilityBatch | Action::DeleteMessageBatch | Action::SendMessageBatch
+        )
+    }
 }
 
 /// A decoded request.
@@ -113,6 +123,8 @@ pub struct Refusal {
 enum Pending {
     /// Nothing: the action has no outputs.
     Nothing,
+    /// Nothing, once the policy is edited.
+    Edit(permission::Edit),
     QueueUrl(String),
     Queues(listing::Listing),
     Attributes(attributes::Wanted),
@@ -134,6 +146,11 @@ impl Accepted {
     /// An action without outputs.
     fn silent(command: Command) -> Self {
         Accepted { command, pending: Pending::Nothing, echo: Echo::default() }
+    }
+
+    /// An edit of a policy; no outputs either.
+    fn edit(edit: permission::Edit) -> Self {
+        Accepted::new(edit.read(), Pending::Edit(edit))
     }
 
     fn new(command: Command, pending: Pending) -> Self {
@@ -273,11 +290,9 @@ fn decode_action(
     scope: &mut Scope<'_, '_>,
 ) -> Result<Accepted, Refused> {
     match action {
-        Action::AddPermission
-        | Action::RemovePermission
-        | Action::StartMessageMoveTask
-        | Action::ListMessageMoveTasks
-        | Action::CancelMessageMoveTask => Err(Fault::ActionUnsupported { action: action.name() }.into()),
+        Action::StartMessageMoveTask | Action::ListMessageMoveTasks | Action::CancelMessageMoveTask => {
+            Err(Fault::ActionUnsupported { action: action.name() }.into())
+        }
         Action::CreateQueue => Ok(create_queue::decode(&mut input, scope)?),
         Action::GetQueueUrl => Ok(get_queue_url::decode(&mut input, scope)?),
         Action::ListQueues => Ok(list_queues::decode(&mut input, scope)?),
@@ -304,6 +319,8 @@ fn decode_queue_action(
         }
         Action::GetQueueAttributes => get_queue_attributes::decode(input, queue),
         Action::SetQueueAttributes => set_queue_attributes::decode(input, queue),
+        Action::AddPermission => add_permission::decode(input, queue),
+        Action::RemovePermission => remove_permission::decode(input, queue),
         Action::TagQueue => tags::decode_tag(input, queue),
         Action::UntagQueue => tags::decode_untag(input, queue),
         Action::ListQueueTags => Ok(tags::decode_list(queue)),
@@ -320,6 +337,19 @@ fn decode_queue_action(
 }
 
 impl Call {
+    /// The command that the action puts to the engine after the outcome of its last one; `None` when that was all,
+    /// and the outcome is to be encoded. Only edits of a policy have several: they read it and write it back, again
+    /// from the start while others are faster.
+    ///
+    /// # Errors
+    /// A fault to [`Call::refuse`] with.
+    pub fn next_command(&mut self, outcome: &Result<Reply, Error>) -> Result<Option<Command>, Fault> {
+        match &mut self.pending {
+            Pending::Edit(edit) => edit.next(outcome),
+            _ => Ok(None),
+        }
+    }
+
     /// The answer to the engine's reply. `messages[i]` is the record of the delivery `i` of a
     /// [`Reply::Received`]; for all other replies it is empty.
     ///
@@ -342,7 +372,7 @@ impl Call {
 
     fn write(&self, reply: Reply, messages: &[StoredMessage]) -> Result<Vec<u8>, Fault> {
         let capacity = 256 + 512 * messages.len() + messages.iter().map(|m| m.message.size()).sum::<usize>();
-        let is_silent = matches!(self.pending, Pending::Nothing);
+        let is_silent = matches!(self.pending, Pending::Nothing | Pending::Edit(_));
         if self.dialect == Dialect::Json {
             let mut out = JsonOutput::new(capacity);
             self.pending.write(reply, messages, &self.echo, &mut out)?;
@@ -366,7 +396,7 @@ impl Pending {
         out: &mut O,
     ) -> Result<(), Fault> {
         match (self, reply) {
-            (Pending::Nothing, Reply::Done) => {}
+            (Pending::Nothing | Pending::Edit(_), Reply::Done) => {}
             (Pending::Nothing, Reply::Settled(results)) => match results.into_iter().next() {
                 Some(Ok(())) => {}
                 Some(Err(error)) => return Err(Fault::of_engine(&error, echo)),

@@ -1,57 +1,34 @@
-//! The `Policy` attribute: checked for its form, kept as sent, not enforced.
+//! The `Policy` attribute: checked as a policy, kept as sent.
 
 use crate::fault::Fault;
-use crate::limits;
-use crate::text::forbidden_character;
-use crate::wire::{self, Value};
+use crate::text::{echo, forbidden_character};
+use crate::wire;
 use tidegate_engine::Document;
+use tidegate_policy::{Policy, PolicyError};
 
 const INVALID: Fault = Fault::AttributeValue { attribute: "Policy" };
 
-/// Checks a policy document's form.
+/// Checks a policy document.
 pub(super) fn parse(text: &str) -> Result<Document, Fault> {
-    if text.len() > limits::POLICY_BYTES || forbidden_character(text).is_some() {
+    if forbidden_character(text).is_some() {
         return Err(INVALID);
     }
-    let policy = wire::parse_json(text.as_bytes()).map_err(|_| INVALID)?;
-    check(&policy)?;
-    Ok(Document { text: text.into(), canonical: policy.canonical().into() })
+    Policy::parse(text).map_err(|error| fault_of(&error))?;
+    let canonical = wire::parse_json(text.as_bytes()).map_err(|_| INVALID)?.canonical().into();
+    Ok(Document { text: text.into(), canonical })
 }
 
-fn check(policy: &Value<'_>) -> Result<(), Fault> {
-    let Value::Map(members) = policy else { return Err(INVALID) };
-    let mut statements: &[Value<'_>] = &[];
-    for (name, value) in members {
-        match (&**name, value) {
-            ("Version", Value::Text(version)) if version == "2008-10-17" || version == "2012-10-17" => {}
-            ("Id", Value::Text(_)) => {}
-            ("Statement", Value::List(list)) => statements = list,
-            ("Statement", one @ Value::Map(_)) => statements = std::slice::from_ref(one),
-            _ => return Err(INVALID),
-        }
+/// The fault of a document that is refused: with a reason where the service's own text is not known to have none.
+pub(super) fn fault_of(error: &PolicyError) -> Fault {
+    let reason = || echo(&error.to_string());
+    match error {
+        error if error.is_over_limit() => Fault::PolicyOverLimit { reason: reason() },
+        PolicyError::NotJson { .. }
+        | PolicyError::UnknownElement { .. }
+        | PolicyError::Version
+        | PolicyError::NoStatement => INVALID,
+        _ => Fault::Policy { reason: reason() },
     }
-    if statements.is_empty() {
-        return Err(INVALID);
-    }
-    if statements.len() > limits::POLICY_STATEMENTS {
-        return Err(Fault::PolicyStatements { found: statements.len(), limit: limits::POLICY_STATEMENTS });
-    }
-    statements.iter().try_for_each(check_statement)
-}
-
-fn check_statement(statement: &Value<'_>) -> Result<(), Fault> {
-    let Value::Map(members) = statement else { return Err(INVALID) };
-    let mut effect = false;
-    for (name, value) in members {
-        match (&**name, value) {
-            ("Effect", Value::Text(text)) if text == "Allow" || text == "Deny" => effect = true,
-            ("Sid", Value::Text(_)) | ("Condition", Value::Map(_)) => {}
-            ("Principal" | "NotPrincipal", Value::Text(_) | Value::Map(_)) => {}
-            ("Action" | "NotAction" | "Resource" | "NotResource", Value::Text(_) | Value::List(_)) => {}
-            _ => return Err(INVALID),
-        }
-    }
-    if effect { Ok(()) } else { Err(INVALID) }
 }
 
 #[cfg(test)]
@@ -71,29 +48,35 @@ mod tests {
     }
 
     #[test]
-    fn bad_forms_are_refused() {
+    fn refusals_have_the_known_texts() {
         for bad in [
             "no json",
-            "[]",
             "{}",
             r#"{"Version":"2012-10-17"}"#,
             r#"{"Version":"2012-10-17","Statement":[]}"#,
             r#"{"Version":"2013-10-17","Statement":[{"Effect":"Allow"}]}"#,
             r#"{"Foo":1,"Statement":[{"Effect":"Allow"}]}"#,
-            r#"{"Statement":[{"Effect":"Perhaps"}]}"#,
-            r#"{"Statement":[{"Action":"*"}]}"#,
-            r#"{"Statement":[7]}"#,
+            r#"{"Statement":[{"Effect":"Allow","Principle":"*"}]}"#,
+            "{\"Id\":\"\u{FFFE}\",\"Statement\":[]}",
         ] {
             assert_eq!(parse(bad), Err(INVALID), "{bad}");
         }
+        let deep = format!("{{\"Statement\":[{}{}]}}", "[".repeat(4_000), "]".repeat(4_000));
+        assert_eq!(parse(&deep), Err(INVALID));
+        let text = |policy: &str| parse(policy).unwrap_err().to_string();
         assert_eq!(
-            parse(&format!("{{\"Statement\":[{STATEMENT}],\"Id\":\"{}\"}}", "x".repeat(8_192))),
-            Err(INVALID)
+            text(&format!("{{\"Statement\":[{}]}}", STATEMENT.replace("Allow", "Perhaps"))),
+            "Invalid value for the parameter Policy. Reason: Effect must be Allow or Deny."
         );
         let many = [STATEMENT; 22].join(",");
         assert_eq!(
-            parse(&format!("{{\"Statement\":[{many}]}}")).unwrap_err().to_string(),
+            text(&format!("{{\"Statement\":[{many}]}}")),
             "22 statements were found in the submitted policy, max allowed is 20"
         );
+        let long = format!("{{\"Statement\":[{STATEMENT}],\"Id\":\"{}\"}}", "x".repeat(8_192));
+        assert_eq!(text(&long), "Submitted policy is over max allowed size.");
+        let principal =
+            STATEMENT.replace("\"*\",\"Action", &format!("{{\"AWS\":\"{}\"}},\"Action", "x".repeat(4_000)));
+        assert!(text(&format!("{{\"Statement\":[{principal}]}}")).len() < 2_200, "texts are cut");
     }
 }

@@ -78,6 +78,7 @@ fn error(name: &str) -> Error {
         "DeadLetterMissing" => Error::DeadLetterMissing,
         "DeadLetterType" => Error::DeadLetterType,
         "DeadLetterForbidden" => Error::DeadLetterForbidden,
+        "PolicyChanged" => Error::PolicyChanged,
         "TooManyTags" => Error::TooManyTags { limit: 200 },
         "TooManyQueues" => Error::TooManyQueues { limit: 1_000_000 },
         "MessageTooLong" => Error::MessageTooLong { limit: 1_024 },
@@ -121,6 +122,9 @@ fn view(kind: &str, command: &Command) -> QueueView {
             view.tags.insert("a".into(), "1 & 2".into());
             view.tags.insert("b".into(), "".into());
         }
+        "granted" => view.attributes.policy = Some(grants(1)),
+        "granted-20" => view.attributes.policy = Some(grants(20)),
+        "unreadable" => view.attributes.policy = Some(Document { text: "{}".into(), canonical: "{}".into() }),
         "full" => {
             view.counts = Counts { visible: 4, in_flight: 2, delayed: 1 };
             view.attributes.policy =
@@ -135,6 +139,14 @@ fn view(kind: &str, command: &Command) -> QueueView {
         other => panic!("no view is called {other:?}"),
     }
     view
+}
+
+/// A policy of so many statements, labelled `label-0` and on.
+fn grants(count: usize) -> Document {
+    let statement = |i| format!(r#"{{"Sid":"label-{i}","Effect":"Allow","Principal":"*","Action":"SQS:*"}}"#);
+    let statements: Vec<_> = (0..count).map(statement).collect();
+    let text = format!(r#"{{ "Statement": [{}] }}"#, statements.join(", "));
+    Document { canonical: text.as_str().into(), text: text.into() }
 }
 
 fn received(kind: &str) -> Outcome {

@@ -19,6 +19,7 @@ mod errors;
 mod framing;
 mod idle;
 mod operators;
+mod permissions;
 mod polling;
 mod queue_urls;
 mod read_back;
