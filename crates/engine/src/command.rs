@@ -176,6 +176,27 @@ pub enum Demand {
 }
 
 impl Command {
+    /// The queue that the command is about; `None` if it is about several or none.
+    pub fn queue(&self) -> Option<&QueueAddress> {
+        match self {
+            Command::CreateQueue { queue, .. }
+            | Command::DeleteQueue { queue }
+            | Command::FindQueue { queue }
+            | Command::ListSources { queue, .. }
+            | Command::ViewQueue { queue }
+            | Command::SetQueueAttributes { queue, .. }
+            | Command::ReplacePolicy { queue, .. }
+            | Command::TagQueue { queue, .. }
+            | Command::UntagQueue { queue, .. }
+            | Command::PurgeQueue { queue }
+            | Command::Send { queue, .. }
+            | Command::Receive(Receive { queue, .. })
+            | Command::Delete { queue, .. }
+            | Command::ChangeVisibility { queue, .. } => Some(queue),
+            Command::ListQueues { .. } | Command::ReturnUndelivered { .. } | Command::Relocate { .. } => None,
+        }
+    }
+
     /// What the command asks of the log.
     pub fn demand(&self) -> Demand {
         match self {

@@ -39,7 +39,7 @@ pub use attributes::{
 pub use command::{
     Command, Counts, Delivery, Demand, QueueView, Receive, Reply, RequestId, SendEntry, Sent, Tags,
 };
-pub use engine::{ChunkId, Config, Engine, Journal, QueueGauge};
+pub use engine::{ChunkId, Config, Engine, Journal, PolicyUpdate, QueueGauge};
 pub use error::Error;
 pub use event::{Event, QueueId};
 pub use message::{

@@ -72,6 +72,9 @@ impl Engine {
         engine.deleted = snapshot.deleted.into();
         for queue in snapshot.queues {
             engine.names.insert(queue.address.clone(), queue.id);
+            if queue.attributes.policy.is_some() {
+                engine.policies.insert(queue.address.clone());
+            }
             let restored = Queue {
                 id: queue.id,
                 address: queue.address,

@@ -4,7 +4,7 @@ use crate::codec;
 use crate::segments::Segments;
 use crate::snapshot::{self, Contents};
 use tidegate_engine::{
-    Command, Demand, Engine, Error, Event, Journal, QueueGauge, Reply, RequestId, Timestamp,
+    Command, Demand, Engine, Error, Event, Journal, PolicyUpdate, QueueGauge, Reply, RequestId, Timestamp,
 };
 use tidegate_log::{Frame, Framer, Position, Space, Storage};
 
@@ -98,6 +98,12 @@ impl<S: Storage> Shard<S> {
     /// Answers every receive that waits, with nothing.
     pub fn release_waiting(&mut self) {
         self.engine.release_waiting(&mut self.journal);
+    }
+
+    /// Takes the policy of one queue that changed; after a recovery, one by one, of every queue that has one. It is in
+    /// force once the next commit is durable.
+    pub fn poll_policy(&mut self) -> Option<PolicyUpdate> {
+        self.engine.poll_policy()
     }
 
     /// Bytes gathered for the next commit.

@@ -35,19 +35,24 @@ impl Engine {
                 let former = self.names.insert(address.clone(), *queue);
                 assert!(former.is_none(), "a name belongs to one queue");
                 self.queues.insert(*queue, created);
+                self.note_policy(*queue, attributes);
             }
             Event::QueueDeleted { queue } => {
                 self.orphan_dormant(*queue);
                 let mut deleted = self.queues.remove(queue).expect("a deleted queue existed");
                 deleted.messages.clear(&mut self.released);
                 self.names.remove(&deleted.address);
+                if deleted.attributes.policy.is_some() {
+                    self.policies.insert(deleted.address.clone());
+                }
                 self.forget_deleted(at);
                 self.deleted.push_back((at, deleted.address));
             }
             Event::AttributesSet { queue, attributes } => {
-                let queue = self.advanced(*queue, at);
-                attributes.iter().for_each(|change| queue.attributes.apply(change));
-                queue.modified_at = at;
+                let changed = self.advanced(*queue, at);
+                attributes.iter().for_each(|change| changed.attributes.apply(change));
+                changed.modified_at = at;
+                self.note_policy(*queue, attributes);
             }
             Event::QueueTagged { queue, tags } => {
                 let tags = tags.iter().map(|(key, value)| (key.clone(), value.clone()));

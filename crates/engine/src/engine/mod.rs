@@ -5,6 +5,7 @@ mod apply;
 mod dead_letter;
 mod dormant;
 mod messages;
+mod policy;
 
 use crate::queue::{Place, Queue, Released};
 use crate::timer::Timers;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 pub use dormant::ChunkId;
+pub use policy::PolicyUpdate;
 
 /// Where the engine's decisions go.
 ///
@@ -69,6 +71,8 @@ pub struct Engine {
     wanted: VecDeque<ChunkId>,
     /// Chunks that were away when their queue was purged or deleted; wanted only to release their records.
     orphans: BTreeSet<ChunkId>,
+    /// Queues whose policy is another than the one that was taken last.
+    pub(crate) policies: BTreeSet<QueueAddress>,
 }
 
 impl Engine {
