@@ -227,10 +227,15 @@ impl QueueAttributes {
         self.fifo.as_mut().expect("FIFO attributes are refused before they reach a standard queue")
     }
 
+    /// The default attributes of a FIFO queue.
+    pub fn fifo() -> Self {
+        QueueAttributes { fifo: Some(FifoAttributes::default()), ..QueueAttributes::default() }
+    }
+
     /// The default attributes with `changes` taken over; the queue's type first, then in order.
     pub fn from_changes(changes: &[AttributeChange]) -> Self {
-        let fifo = changes.contains(&AttributeChange::FifoQueue(true)).then(FifoAttributes::default);
-        let mut attributes = QueueAttributes { fifo, ..QueueAttributes::default() };
+        let fifo = changes.contains(&AttributeChange::FifoQueue(true));
+        let mut attributes = if fifo { QueueAttributes::fifo() } else { QueueAttributes::default() };
         changes.iter().for_each(|change| attributes.apply(change));
         attributes
     }

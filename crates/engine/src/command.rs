@@ -1,8 +1,8 @@
 //! Everything a caller can ask of the engine, and everything it answers.
 
 use crate::{
-    AccountId, AttributeChange, Document, Message, MessageId, MessageSeq, Origin, Position, QueueAddress,
-    QueueAttributes, QueueName, Receipt, Region, StoredMessage, Timestamp,
+    AccountId, AttributeChange, Document, Message, MessageId, MessageSeq, MoveTask, MoveTaskId, Origin,
+    Peeked, Position, QueueAddress, QueueAttributes, QueueName, Receipt, Region, StoredMessage, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,6 +122,51 @@ pub enum Command {
         /// Receipt and new timeout, counted from now, at most 12 hours. At most ten.
         changes: Vec<(Receipt, Duration)>,
     },
+    /// Begins to move messages out of a dead-letter queue. Reply: `Done`.
+    StartMoveTask {
+        /// The dead-letter queue.
+        source: QueueAddress,
+        /// Where to; `None` returns each message to the queue it came from.
+        destination: Option<QueueAddress>,
+        /// Messages a second, 1–500; `None` leaves the pace to the server.
+        rate: Option<u32>,
+        /// A new random id.
+        id: MoveTaskId,
+    },
+    /// Lists move tasks. Reply: `MoveTasks`.
+    ListMoveTasks {
+        /// The queue they empty.
+        source: QueueAddress,
+        /// At most so many.
+        max: usize,
+    },
+    /// Ends the running move task. Reply: `MoveTaskCancelled`.
+    CancelMoveTask {
+        /// The queue it empties.
+        source: QueueAddress,
+        /// The task.
+        id: MoveTaskId,
+    },
+    /// Moves chosen visible messages to another queue, where they are new. Reply: `Settled`, a result for each message.
+    Redrive {
+        /// The queue that has them.
+        queue: QueueAddress,
+        /// Where to; `None` returns each message to the queue it came from.
+        destination: Option<QueueAddress>,
+        /// At most [`limits::PEEK_MAX`](crate::limits::PEEK_MAX).
+        messages: Vec<MessageSeq>,
+        /// A new random id, of which those of the messages are made.
+        id: MoveTaskId,
+    },
+    /// Looks at messages and changes nothing. Reply: `Peeked`.
+    Peek {
+        /// The queue.
+        queue: QueueAddress,
+        /// Only messages after this number.
+        after: Option<MessageSeq>,
+        /// At most so many, up to [`limits::PEEK_MAX`](crate::limits::PEEK_MAX).
+        max: usize,
+    },
     /// Makes messages visible again whose delivery never reached its client. Reply: `Done`.
     ReturnUndelivered {
         /// What the lost reply handed out.
@@ -192,7 +237,12 @@ impl Command {
             | Command::Send { queue, .. }
             | Command::Receive(Receive { queue, .. })
             | Command::Delete { queue, .. }
-            | Command::ChangeVisibility { queue, .. } => Some(queue),
+            | Command::ChangeVisibility { queue, .. }
+            | Command::Redrive { queue, .. }
+            | Command::Peek { queue, .. }
+            | Command::StartMoveTask { source: queue, .. }
+            | Command::ListMoveTasks { source: queue, .. }
+            | Command::CancelMoveTask { source: queue, .. } => Some(queue),
             Command::ListQueues { .. } | Command::ReturnUndelivered { .. } | Command::Relocate { .. } => None,
         }
     }
@@ -210,6 +260,9 @@ impl Command {
             | Command::ReplacePolicy { policy: None, .. }
             | Command::Receive(_)
             | Command::ChangeVisibility { .. }
+            | Command::StartMoveTask { .. }
+            | Command::CancelMoveTask { .. }
+            | Command::Redrive { .. }
             | Command::ReturnUndelivered { .. } => Demand::Changes,
             Command::DeleteQueue { .. } | Command::PurgeQueue { .. } | Command::Delete { .. } => {
                 Demand::Frees
@@ -217,6 +270,8 @@ impl Command {
             Command::FindQueue { .. }
             | Command::ListQueues { .. }
             | Command::ListSources { .. }
+            | Command::ListMoveTasks { .. }
+            | Command::Peek { .. }
             | Command::ViewQueue { .. } => Demand::Reads,
         }
     }
@@ -240,7 +295,16 @@ pub enum Reply {
     Sent(Vec<Result<Sent, crate::Error>>),
     /// Received messages; empty when none was to be had.
     Received(Vec<Delivery>),
-    /// What became of each receipt of a delete or change.
+    /// Move tasks, newest first.
+    MoveTasks(Vec<MoveTask>),
+    /// A move task was ended.
+    MoveTaskCancelled {
+        /// Messages it had moved.
+        moved: u64,
+    },
+    /// Messages in the order of their numbers; fewer than asked for when there are no more.
+    Peeked(Vec<Peeked>),
+    /// What became of each receipt of a delete or change, or of each message of a redrive.
     Settled(Vec<Result<(), crate::Error>>),
 }
 

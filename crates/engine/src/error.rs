@@ -27,9 +27,6 @@ pub enum Error {
         /// The attribute.
         attribute: &'static str,
     },
-    /// FIFO queues are not built yet.
-    #[error("FIFO queues are not supported yet")]
-    FifoUnsupported,
     /// A FIFO queue would become a standard one.
     #[error("the type of a queue never changes")]
     QueueTypeFixed,
@@ -93,6 +90,39 @@ pub enum Error {
     /// The new timeout would hide the message for more than 12 hours since its receive.
     #[error("the total visibility timeout exceeds 12 hours")]
     VisibilityBeyondLimit,
+    /// The queue whose messages are to be moved does not exist.
+    #[error("the source queue does not exist")]
+    MoveSourceMissing,
+    /// The queue that messages are to be moved to does not exist.
+    #[error("the destination queue does not exist")]
+    MoveDestinationMissing,
+    /// Messages would be moved to where they are.
+    #[error("source and destination are the same queue")]
+    MoveToItself,
+    /// Messages would be moved to a queue of the other type.
+    #[error("source and destination are queues of different types")]
+    MoveTypesDiffer,
+    /// Only dead-letter queues are emptied by move tasks.
+    #[error("the source is no queue's dead-letter queue")]
+    SourceNotDeadLetterQueue,
+    /// A move task of that queue runs.
+    #[error("a move task of that queue is running")]
+    MoveTaskRunning,
+    /// No such move task runs.
+    #[error("the move task does not exist or does not run")]
+    MoveTaskMissing,
+    /// The account has as many running move tasks as it may have.
+    #[error("at most {limit} move tasks of an account run at the same time")]
+    TooManyMoveTasks {
+        /// The limit.
+        limit: usize,
+    },
+    /// The message was sent to its queue directly, and no destination was given.
+    #[error("the message came from no other queue and no destination was given")]
+    MoveSourceUnknown,
+    /// The message is gone, in flight or delayed.
+    #[error("the message is not visible")]
+    MessageNotVisible,
     /// The disk has no room for new messages; deletes are still accepted.
     #[error("no room for new messages: delete messages or make room on the disk")]
     StorageFull,

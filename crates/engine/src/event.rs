@@ -1,6 +1,9 @@
 //! Everything that can happen to the engine's state; the only input of `apply`.
 
-use crate::{AttributeChange, MessageSeq, QueueAddress, Receipt, StoredMessage, Tags, Timestamp};
+use crate::{
+    AttributeChange, MessageId, MessageSeq, MoveTaskId, MoveTaskOutcome, QueueAddress, Receipt,
+    StoredMessage, Tags, Timestamp,
+};
 
 /// The number of a queue: grows with every creation, never reused, so that a queue created anew under an old
 /// name is another queue.
@@ -68,6 +71,17 @@ pub enum Event {
         messages: Vec<MessageSeq>,
         /// Until when they stay hidden.
         visible_at: Timestamp,
+        /// The attempt id, on FIFO queues.
+        attempt_id: Option<Box<str>>,
+    },
+    /// A receive of a FIFO queue was repeated by its attempt id.
+    ReceiveRepeated {
+        /// The queue.
+        queue: QueueId,
+        /// What it had received, all of it still in flight.
+        messages: Vec<MessageSeq>,
+        /// Until when they stay hidden now.
+        visible_at: Timestamp,
     },
     /// A received message's visibility was set anew.
     VisibilityChanged {
@@ -84,6 +98,43 @@ pub enum Event {
         seq: MessageSeq,
         /// The dead-letter queue.
         target: QueueId,
+        /// Its number there: on standard queues the one it had.
+        target_seq: MessageSeq,
+    },
+    /// A message went from a dead-letter queue to another queue, where it is a new one; its record stays where it was.
+    MessageRedriven {
+        /// The queue it left.
+        queue: QueueId,
+        /// The message.
+        seq: MessageSeq,
+        /// The queue it went to.
+        target: QueueId,
+        /// Its number there.
+        target_seq: MessageSeq,
+        /// Its new public id.
+        id: MessageId,
+        /// Whether the queue's running move task did it.
+        by_task: bool,
+    },
+    /// A move task began.
+    MoveTaskStarted {
+        /// The queue that is emptied.
+        queue: QueueId,
+        /// The task.
+        id: MoveTaskId,
+        /// Where its messages go; `None` returns each to the queue it came from.
+        destination: Option<QueueAddress>,
+        /// Messages a second; `None` leaves the pace to the server.
+        rate: Option<u32>,
+        /// Messages that were there to be moved.
+        to_move: u64,
+    },
+    /// The queue's running move task ended.
+    MoveTaskEnded {
+        /// The queue.
+        queue: QueueId,
+        /// How it ended.
+        outcome: MoveTaskOutcome,
     },
     /// A message was deleted.
     MessageDeleted {

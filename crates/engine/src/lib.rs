@@ -45,6 +45,10 @@ pub use event::{Event, QueueId};
 pub use message::{
     AttributeValue, Message, MessageAttribute, MessageId, MessageSeq, Position, Receipt, StoredMessage,
 };
-pub use queue::{Chunk, ChunkMalformed, Messages, Origin, Stored, Touched};
+pub use queue::{
+    Attempt, Chunk, ChunkMalformed, FifoMessage, FifoMessages, FifoState, Messages, MoveTask,
+    MoveTaskFailure, MoveTaskId, MoveTaskOutcome, Origin, Peeked, PeekedState, Remembered, StandardMessages,
+    Stored, Touched, Turn,
+};
 pub use snapshot::{QueueSnapshot, Snapshot};
 pub use time::Timestamp;

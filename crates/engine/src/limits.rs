@@ -23,6 +23,22 @@ pub const MAXIMUM_MESSAGE_SIZE: RangeInclusive<u32> = 1_024..=1_048_576;
 pub const BATCH_BYTES: usize = 1_048_576;
 /// Messages of one standard queue in flight (SQS quotas: about 120,000).
 pub const IN_FLIGHT_MAX: usize = 120_000;
+/// Messages of one FIFO queue in flight (SQS quotas: 120,000; 20,000 in older documents). Receives of a queue that has
+/// reached it find nothing, without an error.
+pub const FIFO_IN_FLIGHT_MAX: usize = 120_000;
+/// How long a deduplication id is remembered after the message that had it first (SQS developer guide, "Exactly-once
+/// processing").
+pub const DEDUPLICATION_INTERVAL: Duration = Duration::from_secs(300);
+/// How long a receive can be repeated by its attempt id (SQS API reference, `ReceiveMessage`).
+pub const ATTEMPT_INTERVAL: Duration = Duration::from_secs(300);
+/// Move tasks of a queue that are remembered (SQS API reference, `ListMessageMoveTasks`).
+pub const MOVE_TASKS_KEPT: usize = 10;
+/// Move tasks of one account that run at the same time (SQS API reference, `StartMessageMoveTask`).
+pub const MOVE_TASKS_MAX: usize = 100;
+/// How long a move task runs at most (the same).
+pub const MOVE_TASK_TIME_MAX: Duration = Duration::from_secs(36 * 3_600);
+/// Messages of one page of a peek, and of one redrive by number: ours, bounds a turn.
+pub const PEEK_MAX: usize = 1_000;
 /// Time between two purges of a queue, and before a deleted name may be used again.
 pub const COOLDOWN: Duration = Duration::from_secs(60);
 /// Queues of one server: ours, bounds the memory of names and attributes (about 1 KiB each).

@@ -1,7 +1,7 @@
 //! The engine's durable state as plain data; what a checkpoint keeps, beside the log, of everything before it.
 
 use crate::engine::{Config, Engine};
-use crate::queue::{Messages, Queue, Standard, Waiting};
+use crate::queue::{Held, Messages, MoveTask, MoveTasks, Queue, Waiting};
 use crate::{Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
 
 /// Everything an engine needs to go on, without message bodies.
@@ -38,6 +38,8 @@ pub struct QueueSnapshot {
     pub purged_at: Option<Timestamp>,
     /// Its messages.
     pub messages: Messages,
+    /// Its move tasks, oldest first; at most the last one runs.
+    pub move_tasks: Vec<MoveTask>,
 }
 
 impl Engine {
@@ -53,6 +55,7 @@ impl Engine {
             modified_at: queue.modified_at,
             purged_at: queue.purged_at,
             messages: queue.messages.snapshot(),
+            move_tasks: queue.move_tasks.all().to_vec(),
         };
         Snapshot {
             at: self.at,
@@ -83,14 +86,14 @@ impl Engine {
                 created_at: queue.created_at,
                 modified_at: queue.modified_at,
                 purged_at: queue.purged_at,
-                messages: Standard::restore(queue.messages),
+                messages: Held::restore(queue.messages),
+                move_tasks: MoveTasks::restore(queue.move_tasks),
                 waiting: Waiting::default(),
                 armed_at: None,
                 moves_left: false,
             };
-            for sent_to in restored.messages.sent_elsewhere() {
-                engine.sent_elsewhere.entry(sent_to).or_default().insert(restored.id);
-            }
+            let moved = restored.messages.moved().into_iter();
+            engine.moved.extend(moved.map(|(sent_as, seq)| (sent_as, (restored.id, seq))));
             engine.queues.insert(restored.id, restored);
         }
         engine
@@ -107,6 +110,9 @@ impl Engine {
                 self.timers.arm_queue(due, queue.id);
             }
         }
+        let running = self.queues.values().filter(|queue| queue.move_tasks.running().is_some());
+        let running: Vec<_> = running.map(|queue| queue.id).collect();
+        running.into_iter().for_each(|id| self.arm_move(Some(self.at), id));
     }
 }
 

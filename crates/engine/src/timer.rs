@@ -3,7 +3,8 @@
 use crate::{QueueId, RequestId, Timestamp};
 use std::collections::BTreeSet;
 
-/// Deadlines of queues (an end of visibility, delay or retention) and of parked receives; at most one a queue.
+/// Deadlines of queues (an end of visibility, delay or retention), of parked receives and of move tasks; at most one a
+/// queue.
 ///
 /// A queue's timer may be early, never late: finding nothing due, its owner arms it again. That keeps the
 /// table still while messages are received and deleted in order.
@@ -11,6 +12,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Timers {
     queues: BTreeSet<(Timestamp, QueueId)>,
     parked: BTreeSet<(Timestamp, RequestId)>,
+    moves: BTreeSet<(Timestamp, QueueId)>,
 }
 
 impl Timers {
@@ -37,7 +39,8 @@ impl Timers {
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let queue = self.queues.first().map(|(at, _)| *at);
         let parked = self.parked.first().map(|(at, _)| *at);
-        queue.into_iter().chain(parked).min()
+        let moving = self.moves.first().map(|(at, _)| *at);
+        queue.into_iter().chain(parked).chain(moving).min()
     }
 
     /// Takes one queue timer that is due.
@@ -45,6 +48,22 @@ impl Timers {
         let due = *self.queues.first().filter(|(at, _)| *at <= now)?;
         self.queues.remove(&due);
         Some(due)
+    }
+
+    /// Arms the next step of a queue's move task.
+    pub(crate) fn arm_move(&mut self, at: Timestamp, queue: QueueId) {
+        self.moves.insert((at, queue));
+    }
+
+    pub(crate) fn disarm_move(&mut self, at: Timestamp, queue: QueueId) {
+        self.moves.remove(&(at, queue));
+    }
+
+    /// Takes one move task whose next step is due.
+    pub(crate) fn due_move(&mut self, now: Timestamp) -> Option<QueueId> {
+        let due = *self.moves.first().filter(|(at, _)| *at <= now)?;
+        self.moves.remove(&due);
+        Some(due.1)
     }
 
     /// The parked receive whose deadline is due first; it stays armed.

@@ -262,7 +262,7 @@ fn sequence(seed: u64) -> Sequence {
         steps.insert(at, Step::SendMany { queue: 0, batches: rng.u8(20..60) });
     }
     steps.push(Step::Compare);
-    Sequence { config: Config { cooldown: secs(cooldown), in_flight_max }, steps }
+    Sequence { config: Config { cooldown: secs(cooldown), in_flight_max, ..Config::default() }, steps }
 }
 
 // Running one.
@@ -331,7 +331,7 @@ impl Run {
                     begun = true;
                 }
                 Event::MessagesReceived { queue, .. } => acts.push(Act::Gave(queue.0)),
-                Event::MessageDeadLettered { queue, seq, target } => {
+                Event::MessageDeadLettered { queue, seq, target, .. } => {
                     let moved = (self.ids[seq], queue.0, target.0);
                     self.moves.push(moved);
                     acts.push(Act::Moved(moved));
@@ -615,6 +615,7 @@ impl Run {
                 }
                 Answer::Received(heard)
             }
+            Ok(other) => panic!("the model asks for nothing of that kind: {other:?}"),
         }
     }
 }

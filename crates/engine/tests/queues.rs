@@ -276,9 +276,8 @@ fn tags_overwrite_and_unknown_keys_are_ignored() {
 }
 
 #[test]
-fn fifo_is_refused_for_now_and_its_attributes_on_standard_queues_for_good() {
+fn fifo_attributes_are_refused_on_standard_queues() {
     let mut t = TestEngine::with_queue();
-    assert_eq!(t.try_create("q.fifo", &[]), Err(Error::FifoUnsupported));
     let fifo_only = [
         AttributeChange::FifoQueue(false),
         AttributeChange::ContentBasedDeduplication(false),

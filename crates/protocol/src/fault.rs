@@ -267,8 +267,6 @@ pub enum Fault {
     ReceiptHandle { handle: Box<str> },
     #[error("{action} is not supported yet.")]
     ActionUnsupported { action: &'static str },
-    #[error("FIFO queues are not supported yet.")]
-    FifoUnsupported,
     #[error(
         "You must wait 60 seconds after deleting a queue before you can create another with the same name."
     )]
@@ -342,9 +340,7 @@ impl Fault {
             | Fault::SystemAttributeValue { .. } => Shape::ParameterValue,
             Fault::BodyCharacter { .. } => Shape::MessageContents,
             Fault::ReceiptHandle { .. } => Shape::ReceiptHandle,
-            Fault::ListValues | Fault::ActionUnsupported { .. } | Fault::FifoUnsupported => {
-                Shape::Unsupported
-            }
+            Fault::ListValues | Fault::ActionUnsupported { .. } => Shape::Unsupported,
             Fault::QueueDeletedRecently => Shape::QueueDeletedRecently,
             Fault::QueueExists { .. } => Shape::QueueNameExists,
             Fault::PurgeInProgress { .. } => Shape::PurgeInProgress,
@@ -390,7 +386,6 @@ impl Fault {
                 "DeduplicationScope" | "FifoThroughputLimit" => Fault::AttributeNeedsFifo { attribute },
                 _ => Fault::UnknownAttribute { name: attribute.into() },
             },
-            EngineError::FifoUnsupported => Fault::FifoUnsupported,
             EngineError::QueueTypeFixed => Fault::QueueTypeFixed,
             EngineError::ThroughputLimitNeedsGroupScope => Fault::ThroughputLimitNeedsGroupScope,
             EngineError::DeduplicationIdMissing => Fault::DeduplicationIdMissing,

@@ -1,15 +1,17 @@
 //! The engine's snapshot as the payload of a checkpoint, and back.
 
+mod fifo;
+
 use crate::codec::{
-    DecodeError, Fields, Put, put_address, put_changes, put_tags, take_address, take_changes, take_seq,
-    take_tags, take_timestamp,
+    DecodeError, Fields, Put, move_task, put_address, put_changes, put_tags, take_address, take_changes,
+    take_seq, take_tags, take_timestamp,
 };
 use crate::segments::{SegmentUse, Segments};
 use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_engine::{
-    Chunk, MessageId, Messages, Origin, Position, QueueAttributes, QueueId, QueueSnapshot, Snapshot, Stored,
-    Timestamp, Touched,
+    Chunk, MessageId, Messages, MoveTask, MoveTaskId, Origin, Position, QueueAttributes, QueueId,
+    QueueSnapshot, Snapshot, StandardMessages, Stored, Timestamp, Touched,
 };
 
 /// Layout of the payload; any change of it gets the next number.
@@ -74,7 +76,15 @@ fn put_queue(queue: &QueueSnapshot, out: &mut Vec<u8>) {
     out.put_number(queue.created_at.as_millis());
     out.put_number(queue.modified_at.as_millis());
     out.put_number(queue.purged_at.unwrap_or(Timestamp::ZERO).as_millis());
-    let messages = &queue.messages;
+    match &queue.messages {
+        Messages::Standard(messages) => put_standard(messages, out),
+        Messages::Fifo(messages) => fifo::put(messages, out),
+    }
+    out.put_number(queue.move_tasks.len() as u64);
+    queue.move_tasks.iter().for_each(|task| put_move_task(task, out));
+}
+
+fn put_standard(messages: &StandardMessages, out: &mut Vec<u8>) {
     out.put_number(messages.backlog.len() as u64);
     for chunk in &messages.backlog {
         put_stored(&chunk.first(), out);
@@ -96,20 +106,54 @@ fn put_queue(queue: &QueueSnapshot, out: &mut Vec<u8>) {
 }
 
 fn take_queue(fields: &mut Fields) -> Result<QueueSnapshot, DecodeError> {
+    let id = QueueId(fields.number()?);
+    let address = take_address(fields)?;
+    let attributes = QueueAttributes::from_changes(&take_changes(fields)?);
     Ok(QueueSnapshot {
-        id: QueueId(fields.number()?),
-        address: take_address(fields)?,
-        attributes: QueueAttributes::from_changes(&take_changes(fields)?),
+        id,
+        address,
         tags: take_tags(fields)?,
         created_at: take_timestamp(fields)?,
         modified_at: take_timestamp(fields)?,
         purged_at: Some(take_timestamp(fields)?).filter(|at| *at > Timestamp::ZERO),
-        messages: Messages {
-            backlog: fields.list(take_chunk)?,
-            returned: fields.list(take_touched)?,
-            in_flight: fields.list(|fields| Ok((take_touched(fields)?, take_timestamp(fields)?)))?,
-            delayed: fields.list(|fields| Ok((take_stored(fields)?, take_timestamp(fields)?)))?,
+        messages: match attributes.fifo {
+            None => Messages::Standard(take_standard(fields)?),
+            Some(_) => Messages::Fifo(fifo::take(fields)?),
         },
+        move_tasks: fields.list(take_move_task)?,
+        attributes,
+    })
+}
+
+fn take_standard(fields: &mut Fields) -> Result<StandardMessages, DecodeError> {
+    Ok(StandardMessages {
+        backlog: fields.list(take_chunk)?,
+        returned: fields.list(take_touched)?,
+        in_flight: fields.list(|fields| Ok((take_touched(fields)?, take_timestamp(fields)?)))?,
+        delayed: fields.list(|fields| Ok((take_stored(fields)?, take_timestamp(fields)?)))?,
+    })
+}
+
+fn put_move_task(task: &MoveTask, out: &mut Vec<u8>) {
+    out.extend_from_slice(&task.id.0);
+    out.push(task.destination.is_some().into());
+    task.destination.iter().for_each(|destination| put_address(destination, out));
+    out.put_number(task.rate.unwrap_or(0).into());
+    out.put_number(task.started_at.as_millis());
+    out.put_number(task.to_move);
+    out.put_number(task.moved);
+    out.push(move_task::tag(task.outcome));
+}
+
+fn take_move_task(fields: &mut Fields) -> Result<MoveTask, DecodeError> {
+    Ok(MoveTask {
+        id: MoveTaskId(fields.fixed()?),
+        destination: fields.optional(take_address)?,
+        rate: Some(fields.number_as("rate")?).filter(|rate| *rate > 0),
+        started_at: take_timestamp(fields)?,
+        to_move: fields.number()?,
+        moved: fields.number()?,
+        outcome: move_task::outcome(fields.byte()?)?,
     })
 }
 

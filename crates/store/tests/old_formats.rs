@@ -97,6 +97,10 @@ fn kind(event: &Event) -> &'static str {
         Event::MessageDeleted { .. } => "MessageDeleted",
         Event::MessageRelocated { .. } => "MessageRelocated",
         Event::MessageDeadLettered { .. } => "MessageDeadLettered",
+        Event::ReceiveRepeated { .. } => "ReceiveRepeated",
+        Event::MessageRedriven { .. } => "MessageRedriven",
+        Event::MoveTaskStarted { .. } => "MoveTaskStarted",
+        Event::MoveTaskEnded { .. } => "MoveTaskEnded",
     }
 }
 

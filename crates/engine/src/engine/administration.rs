@@ -3,7 +3,8 @@
 use super::{Engine, Journal};
 use crate::queue::Queue;
 use crate::{
-    AttributeChange, Command, Document, Error, Event, QueueAddress, QueueId, QueueName, RedriveAllowPolicy,
+    AttributeChange, Command, DeduplicationScope, Document, Error, Event, FifoAttributes,
+    FifoThroughputLimit, QueueAddress, QueueAttributes, QueueId, QueueName, RedriveAllowPolicy,
     RedrivePolicy, Reply, Tags, Timestamp, limits,
 };
 
@@ -33,9 +34,21 @@ impl Engine {
                 self.advance(now, id);
                 return Ok(Reply::Queue(Box::new(self.queue(id).view())));
             }
+            Command::Peek { queue, after, max } => {
+                let id = self.find(&queue)?;
+                self.advance(now, id);
+                let queue = self.queue(id);
+                return Ok(Reply::Peeked(queue.messages.peek(
+                    after,
+                    max.min(limits::PEEK_MAX),
+                    &queue.attributes,
+                )));
+            }
+            Command::ListMoveTasks { source, max } => return self.list_move_tasks(&source, max),
             Command::SetQueueAttributes { queue, attributes } => {
                 let id = self.find(&queue)?;
-                self.check_attributes(&attributes)?;
+                let current = &self.queues[&id].attributes;
+                check_attributes(current, &attributes)?;
                 self.check_policies(&queue, &attributes)?;
                 self.commit(now, &Event::AttributesSet { queue: id, attributes }, journal);
                 self.settle(now, id, journal);
@@ -54,6 +67,9 @@ impl Engine {
             | Command::Delete { .. }
             | Command::ChangeVisibility { .. }
             | Command::ReturnUndelivered { .. }
+            | Command::StartMoveTask { .. }
+            | Command::CancelMoveTask { .. }
+            | Command::Redrive { .. }
             | Command::Relocate { .. } => unreachable!("commands on messages are handled apart"),
         }
         Ok(Reply::Done)
@@ -67,10 +83,10 @@ impl Engine {
         tags: Tags,
         journal: &mut impl Journal,
     ) -> Result<(), Error> {
-        if address.name.is_fifo() {
-            return Err(Error::FifoUnsupported);
-        }
-        self.check_attributes(&attributes)?;
+        let fifo = address.name.is_fifo();
+        assert_eq!(fifo, attributes.contains(&AttributeChange::FifoQueue(true)), "the protocol checks names");
+        let types_own = if fifo { QueueAttributes::fifo() } else { QueueAttributes::default() };
+        check_attributes(&types_own, &attributes)?;
         if let Some(id) = self.names.get(&address) {
             let current = &self.queues[id].attributes;
             return match attributes.iter().find(|change| current.differs(change)) {
@@ -91,19 +107,6 @@ impl Engine {
         }
         let queue = QueueId(self.next_queue);
         self.commit(now, &Event::QueueCreated { queue, address, attributes, tags }, journal);
-        Ok(())
-    }
-
-    /// Checks what the values show together: whether the queue's kind has them, and whether they exclude each other.
-    fn check_attributes(&self, changes: &[AttributeChange]) -> Result<(), Error> {
-        if let Some(change) = changes.iter().find(|change| change.is_fifo_only()) {
-            return Err(Error::AttributeOfFifo { attribute: change.name() });
-        }
-        let kms = changes.iter().any(|change| matches!(change, AttributeChange::KmsMasterKeyId(Some(_))));
-        let managed = changes.contains(&AttributeChange::SqsManagedSseEnabled(true));
-        if kms && managed {
-            return Err(Error::EncryptionConflict);
-        }
         Ok(())
     }
 
@@ -169,6 +172,7 @@ impl Engine {
         if let Some(armed) = self.queue(id).armed_at.take() {
             self.timers.disarm_queue(armed, id);
         }
+        self.arm_move(None, id);
         self.commit(now, &Event::QueueDeleted { queue: id }, journal);
         // Receives that wait on its sources may have now what was kept from them as dead letters.
         let names_it = |queue: &&Queue| {
@@ -236,6 +240,34 @@ impl Engine {
         self.settle(now, id, journal);
         Ok(())
     }
+}
+
+/// Checks what values show together and with the current ones: whether the queue's type has them, and whether they
+/// exclude each other.
+fn check_attributes(current: &QueueAttributes, changes: &[AttributeChange]) -> Result<(), Error> {
+    if current.fifo.is_none()
+        && let Some(change) = changes.iter().find(|change| change.is_fifo_only())
+    {
+        return Err(Error::AttributeOfFifo { attribute: change.name() });
+    }
+    if changes.contains(&AttributeChange::FifoQueue(false)) {
+        return Err(Error::QueueTypeFixed);
+    }
+    let kms = changes.iter().any(|change| matches!(change, AttributeChange::KmsMasterKeyId(Some(_))));
+    let managed = changes.contains(&AttributeChange::SqsManagedSseEnabled(true));
+    if kms && managed {
+        return Err(Error::EncryptionConflict);
+    }
+    let mut changed = current.clone();
+    changes.iter().for_each(|change| changed.apply(change));
+    let is_inconsistent = |fifo: FifoAttributes| {
+        fifo.throughput_limit == FifoThroughputLimit::PerMessageGroupId
+            && fifo.deduplication_scope != DeduplicationScope::MessageGroup
+    };
+    if changed.fifo.is_some_and(is_inconsistent) {
+        return Err(Error::ThroughputLimitNeedsGroupScope);
+    }
+    Ok(())
 }
 
 /// The first `max` of the names that come after `after`.

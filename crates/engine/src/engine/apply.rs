@@ -1,9 +1,14 @@
 //! The only place where durable state changes.
 
 use super::Engine;
-use crate::queue::{Queue, Standard, Stored, Waiting};
-use crate::{Event, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
+use crate::queue::{Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
+use crate::{
+    Event, MessageId, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp,
+};
 use std::sync::Arc;
+
+/// A message's queue and number.
+type Place = (QueueId, MessageSeq);
 
 impl Engine {
     /// Takes over an event that happened at `at` and whose record lies at `position`.
@@ -19,15 +24,17 @@ impl Engine {
         match event {
             Event::QueueCreated { queue, address, attributes, tags } => {
                 self.next_queue = queue.0 + 1;
+                let defaults_changed = QueueAttributes::from_changes(attributes);
                 let created = Queue {
                     id: *queue,
                     address: address.clone(),
-                    attributes: QueueAttributes::from_changes(attributes),
                     tags: tags.clone(),
                     created_at: at,
                     modified_at: at,
                     purged_at: None,
-                    messages: Standard::default(),
+                    messages: Held::new(&defaults_changed),
+                    move_tasks: MoveTasks::default(),
+                    attributes: defaults_changed,
                     waiting: Waiting::default(),
                     armed_at: None,
                     moves_left: false,
@@ -69,24 +76,50 @@ impl Engine {
                 queue.purged_at = Some(at);
             }
             Event::MessageSent { stored, visible_at } => self.apply_sent(at, stored, *visible_at, position),
-            Event::MessagesReceived { queue, messages, visible_at } => {
+            Event::MessagesReceived { queue, messages, visible_at, attempt_id } => {
                 let queue = self.advanced(*queue, at);
                 messages.iter().for_each(|seq| queue.messages.receive(*seq, at, *visible_at));
+                if let Some(id) = attempt_id {
+                    queue.messages.fifo_mut().remember_attempt((**id).into(), at, messages);
+                }
+            }
+            Event::ReceiveRepeated { queue, messages, visible_at } => {
+                self.advanced(*queue, at).messages.fifo_mut().repeat(messages, *visible_at);
             }
             Event::VisibilityChanged { receipt, visible_at } => {
                 self.advanced(receipt.queue, at).messages.change_visibility(receipt.seq, *visible_at);
             }
-            Event::MessageDeadLettered { queue, seq, target } => {
-                self.apply_dead_lettered(at, *queue, *seq, *target);
+            Event::MessageDeadLettered { queue, seq, target, target_seq } => {
+                self.apply_dead_lettered(at, (*queue, *seq), (*target, *target_seq));
+            }
+            Event::MessageRedriven { queue, seq, target, target_seq, id, by_task } => {
+                self.apply_redriven(at, (*queue, *seq), (*target, *target_seq), *id);
+                if *by_task {
+                    self.queue(*queue).move_tasks.running_mut().moved += 1;
+                }
+            }
+            Event::MoveTaskStarted { queue, id, destination, rate, to_move } => {
+                self.queue(*queue).move_tasks.start(MoveTask {
+                    id: *id,
+                    destination: destination.clone(),
+                    rate: *rate,
+                    started_at: at,
+                    to_move: *to_move,
+                    moved: 0,
+                    outcome: None,
+                });
+            }
+            Event::MoveTaskEnded { queue, outcome } => {
+                self.queue(*queue).move_tasks.running_mut().outcome = Some(*outcome);
             }
             Event::MessageDeleted { queue, seq } => {
-                let position = self.advanced(*queue, at).messages.delete(*seq);
-                self.released.push(super::Released::Record(position));
+                let released = self.advanced(*queue, at).messages.delete(*seq);
+                self.released.push(released);
             }
             Event::MessageRelocated { stored } => {
                 let old =
                     self.advanced(stored.queue, at).messages.relocate(stored.seq, position, stored.queue);
-                self.released.push(super::Released::Record(old));
+                self.released.push(old);
             }
         }
     }
@@ -100,26 +133,44 @@ impl Engine {
     ) {
         assert!(message.seq.0 >= self.next_seq, "message numbers rise");
         self.next_seq = message.seq.0 + 1;
-        let stored = Stored { seq: message.seq, position, sent_at: message.sent_at };
-        let queue = self.advanced(message.queue, at);
-        if visible_at <= at {
-            queue.messages.add(stored);
-        } else {
-            queue.messages.add_delayed(stored, visible_at);
-        }
+        self.advanced(message.queue, at).messages.accept(at, message, position, visible_at);
     }
 
-    fn apply_dead_lettered(&mut self, at: Timestamp, queue: QueueId, seq: MessageSeq, target: QueueId) {
+    fn apply_dead_lettered(&mut self, at: Timestamp, from: Place, to: Place) {
+        self.apply_moved(at, from, to, |touched, source, origin| {
+            if touched.stored.seq != to.1 {
+                touched.stored = Stored { seq: to.1, sent_at: at, ..touched.stored };
+            }
+            touched.origin = Some(Arc::new(Origin { source: Some(source.address.clone()), ..origin }));
+        });
+    }
+
+    fn apply_redriven(&mut self, at: Timestamp, from: Place, to: Place, id: MessageId) {
+        self.apply_moved(at, from, to, |touched, _, origin| {
+            let stored = Stored { seq: to.1, sent_at: at, ..touched.stored };
+            let origin = Origin { source: None, id: Some(id), ..origin };
+            *touched = Touched { stored, origin: Some(Arc::new(origin)), ..Touched::default() };
+        });
+    }
+
+    /// Moves a message from queue to queue. `change` gets what is known of it, its old queue, and where its record is.
+    fn apply_moved(
+        &mut self,
+        at: Timestamp,
+        (queue, seq): Place,
+        (target, target_seq): Place,
+        change: impl FnOnce(&mut Touched, &Queue, Origin),
+    ) {
+        self.next_seq = self.next_seq.max(target_seq.0 + 1);
         self.advanced(target, at);
         let source = self.advanced(queue, at);
-        let mut touched = source.messages.take_returned(seq);
-        let sent_to = touched.origin.as_ref().map_or(queue, |origin| origin.sent_to);
-        let sent_as = touched.origin.as_ref().map_or(seq, |origin| origin.sent_as);
-        let id = touched.origin.as_ref().and_then(|origin| origin.id);
-        let source = Some(source.address.clone());
-        touched.origin = Some(Arc::new(Origin { sent_to, sent_as, source, id }));
-        self.queue(target).messages.put_returned(touched);
-        self.sent_elsewhere.entry(sent_to).or_default().insert(target);
+        let mut moving = source.messages.take(seq);
+        let here = Origin { sent_to: queue, sent_as: seq, source: None, id: None };
+        let origin = moving.touched.origin.as_deref().cloned().unwrap_or(here);
+        let sent_as = origin.sent_as;
+        change(&mut moving.touched, source, origin);
+        self.queue(target).messages.put(moving);
+        self.moved.insert(sent_as, (target, target_seq));
     }
 
     /// The queue as it is at `at`.

@@ -6,7 +6,6 @@
 use super::administration::page;
 use super::{Engine, Journal};
 use crate::{Event, MessageSeq, Position, QueueAddress, QueueId, QueueName, Reply, StoredMessage, Timestamp};
-use std::collections::BTreeSet;
 
 /// Messages that one receive moves at most: bounds a turn. The next receive goes on, and for receives that wait the timer.
 const MOVES_MAX: usize = 100;
@@ -30,7 +29,7 @@ impl Engine {
             let visible = self.queue(id).messages.next_visible(max + staying);
             let messages = &self.queue(id).messages;
             let exceeds = |seq: &MessageSeq| {
-                messages.touched(*seq).is_some_and(|touched| touched.receive_count >= limit)
+                messages.received(*seq).is_some_and(|touched| touched.receive_count >= limit)
             };
             let (exceeding, within): (Vec<_>, Vec<_>) = visible.into_iter().partition(exceeds);
             let exceeding_count = exceeding.len();
@@ -45,9 +44,13 @@ impl Engine {
             }
             moves += due.len();
             for seq in due {
-                self.commit(now, &Event::MessageDeadLettered { queue: id, seq, target }, journal);
+                // On a standard queue it stays among the messages of its time; a FIFO queue counts anew.
+                let is_fifo = self.queue(target).messages.fifo().is_some();
+                let target_seq = if is_fifo { self.next_seq() } else { seq };
+                let event = Event::MessageDeadLettered { queue: id, seq, target, target_seq };
+                self.commit(now, &event, journal);
                 // Two queues that name each other would pass a message back and forth without end.
-                self.moved_now.insert(seq);
+                self.moved_now.insert(target_seq);
                 self.unsettled.insert(target);
             }
         }
@@ -67,20 +70,28 @@ impl Engine {
         }
     }
 
-    /// The queue that holds a message whose record was read at `position`, if that record is still the message's.
-    pub(super) fn holder(
+    /// What a message has become whose record was read at `position`: its queue, number, id and send time now. `None`
+    /// when that record is not the message's any more.
+    pub(super) fn brought_up_to_date(
         &mut self,
         now: Timestamp,
-        stored: &StoredMessage,
+        mut stored: StoredMessage,
         position: Position,
-    ) -> Option<QueueId> {
-        let elsewhere = self.sent_elsewhere.get(&stored.queue).cloned().unwrap_or_default();
-        let candidates: BTreeSet<_> = elsewhere.into_iter().chain([stored.queue]).collect();
-        candidates.into_iter().find(|id| {
-            let Some(queue) = self.queues.get_mut(id) else { return false };
-            queue.advance(now, &mut self.released);
-            queue.messages.position(stored.seq) == Some(position)
-        })
+    ) -> Option<StoredMessage> {
+        let sent = (stored.queue, stored.seq);
+        let (id, seq) = self.moved.get(&stored.seq).copied().unwrap_or(sent);
+        let queue = self.queues.get_mut(&id)?;
+        queue.advance(now, &mut self.released);
+        let touched = queue.messages.get(seq).filter(|touched| touched.stored.position == position)?;
+        (stored.queue, stored.seq, stored.sent_at) = (id, seq, touched.stored.sent_at);
+        if let Some(origin) = &touched.origin
+            && stored.message.deduplication_id.is_some()
+        {
+            let id = origin.id.unwrap_or(stored.message.id);
+            stored.message.deduplication_id = Some(id.to_string().into());
+        }
+        stored.message.id = touched.origin.and_then(|origin| origin.id).unwrap_or(stored.message.id);
+        Some(stored)
     }
 
     /// The queues whose redrive policy names `target`; they are in its account and region.

@@ -6,7 +6,7 @@
 //! chunk is in memory decides nothing else: events, and so replay, are the same.
 
 use super::{Engine, Journal};
-use crate::queue::{Chunk, Released};
+use crate::queue::{Backlog, Chunk, Released};
 use crate::{MessageSeq, QueueId, Timestamp};
 
 /// Names a chunk: its queue and its first message.
@@ -23,7 +23,7 @@ impl Engine {
     pub fn evictable(&self) -> impl Iterator<Item = ChunkId> {
         let chunks = |(id, queue): (&QueueId, &crate::queue::Queue)| {
             let queue_id = *id;
-            let firsts: Vec<_> = queue.messages.backlog().evictable().collect();
+            let firsts: Vec<_> = queue.messages.backlog().into_iter().flat_map(Backlog::evictable).collect();
             firsts.into_iter().map(move |first| ChunkId { queue: queue_id, first })
         };
         self.queues.iter().flat_map(chunks)
@@ -32,7 +32,7 @@ impl Engine {
     /// Takes a chunk out of memory. The caller keeps it until the engine asks for it; the engine forgets it with
     /// its process, so that a recovered engine has every chunk in memory. `None` when the chunk may not go.
     pub fn evict(&mut self, id: ChunkId) -> Option<Chunk> {
-        self.queues.get_mut(&id.queue)?.messages.backlog_mut().evict(id.first)
+        self.queues.get_mut(&id.queue)?.messages.backlog_mut()?.evict(id.first)
     }
 
     /// The next chunk that is needed; each is named once.
@@ -49,14 +49,15 @@ impl Engine {
             return self.released.push(Released::Chunk(chunk));
         }
         let queue = self.queues.get_mut(&id.queue).expect("a chunk of a queue that is gone is an orphan");
-        let supplied = queue.messages.backlog_mut().supply(chunk);
-        assert!(supplied.is_ok(), "a chunk comes back once, as it went");
+        let supplied = queue.messages.backlog_mut().map(|backlog| backlog.supply(chunk));
+        assert!(matches!(supplied, Some(Ok(()))), "a chunk comes back once, as it went");
         self.settle(now, id.queue, journal);
     }
 
     /// Wants the chunks of a queue whose messages are about to go, if they are away: their records must be released.
     pub(super) fn orphan_dormant(&mut self, queue: QueueId) {
-        let wanted: Vec<_> = self.queue(queue).messages.backlog_mut().want_all().collect();
+        let backlog = self.queue(queue).messages.backlog_mut();
+        let wanted: Vec<_> = backlog.into_iter().flat_map(Backlog::want_all).collect();
         for (first, newly) in wanted {
             let id = ChunkId { queue, first };
             self.orphans.insert(id);

@@ -1,10 +1,10 @@
 //! Commands on messages: send, receive, delete, change visibility.
 
 use super::{Engine, Journal};
-use crate::queue::Parked;
+use crate::queue::{Parked, Repetition, Wanted};
 use crate::{
-    Delivery, Error, Event, Position, QueueAddress, QueueId, Receipt, Receive, Reply, RequestId, SendEntry,
-    Sent, StoredMessage, Timestamp, limits,
+    Delivery, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Receipt, Receive, Reply, RequestId,
+    SendEntry, Sent, StoredMessage, Timestamp, limits,
 };
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ impl Engine {
     ) -> Result<(), Error> {
         assert!(entries.len() <= limits::BATCH_ENTRIES, "the protocol bounds batches");
         let id = self.find(queue)?;
+        self.check_deduplication(id, &entries)?;
+        self.advance(now, id);
         let sent = entries.into_iter().map(|entry| self.send_one(now, id, entry, journal)).collect();
         journal.reply(request, Ok(Reply::Sent(sent)));
         self.settle(now, id, journal);
@@ -38,10 +40,35 @@ impl Engine {
             return Err(Error::MessageTooLong { limit });
         }
         let visible_at = now + entry.delay.unwrap_or(attributes.delay);
-        let sent = Sent { id: entry.message.id, sequence: None };
-        let stored = StoredMessage { queue: id, seq: self.next_seq(), sent_at: now, message: entry.message };
+        if let Some(first) = self.find_duplicate(id, &entry) {
+            return Ok(first);
+        }
+        let seq = self.next_seq();
+        let sequence = self.queue(id).messages.fifo().map(|_| seq);
+        let sent = Sent { id: entry.message.id, sequence };
+        let stored = StoredMessage { queue: id, seq, sent_at: now, message: entry.message };
         self.commit(now, &Event::MessageSent { stored, visible_at }, journal);
         Ok(sent)
+    }
+
+    /// Messages for a FIFO queue need deduplication ids; a digest of the body is one only where the queue says so.
+    fn check_deduplication(&mut self, id: QueueId, entries: &[SendEntry]) -> Result<(), Error> {
+        let Some(fifo) = self.queue(id).attributes.fifo else { return Ok(()) };
+        let lacks_id = |entry: &SendEntry| {
+            entry.message.deduplication_id.is_none()
+                || (entry.content_based && !fifo.content_based_deduplication)
+        };
+        if entries.iter().any(lacks_id) { Err(Error::DeduplicationIdMissing) } else { Ok(()) }
+    }
+
+    /// What the sender of a duplicate is told.
+    fn find_duplicate(&mut self, id: QueueId, entry: &SendEntry) -> Option<Sent> {
+        let queue = self.queue(id);
+        let scope = queue.attributes.fifo?.deduplication_scope;
+        let deduplication_id = entry.message.deduplication_id.as_deref()?;
+        let group = entry.message.group_id.as_deref().unwrap_or_default();
+        let first = queue.messages.fifo()?.find_duplicate(scope, deduplication_id, group)?;
+        Some(Sent { id: first.message_id, sequence: Some(first.seq) })
     }
 
     pub(super) fn receive(
@@ -54,17 +81,19 @@ impl Engine {
         assert!((1..=limits::BATCH_ENTRIES).contains(&receive.max), "the protocol bounds receives");
         let id = self.find(&receive.queue)?;
         self.advance(now, id);
-        let deliveries = self.take_visible(now, id, receive.max, receive.visibility_timeout, journal);
+        let wanted = Wanted::of(receive);
+        let deliveries = self.take_visible(now, id, &wanted, journal)?;
+        let in_flight_max = self.in_flight_max(id);
         let queue = self.queue(id);
-        let stalled = queue.messages.backlog().is_stalled();
+        let stalled = queue.messages.is_stalled();
         let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
         if stalled {
             // There are messages; they only have to be brought back.
             wait = wait.max(limits::LOAD_TIME_MAX);
         }
         if !deliveries.is_empty() || wait.is_zero() {
-            let full = queue.messages.in_flight_count() >= self.config.in_flight_max;
-            if deliveries.is_empty() && full {
+            let full = queue.messages.in_flight_count() >= in_flight_max;
+            if deliveries.is_empty() && full && queue.messages.fifo().is_none() {
                 return Err(Error::OverLimit);
             }
             journal.reply(request, Ok(Reply::Received(deliveries)));
@@ -75,8 +104,7 @@ impl Engine {
             return Err(Error::TooManyWaiting);
         }
         let deadline = now + wait;
-        let visibility_timeout = receive.visibility_timeout;
-        let parked = Parked { request, max: receive.max, visibility_timeout, deadline };
+        let parked = Parked { request, wanted, deadline };
         let place = self.queue(id).waiting.join(parked);
         self.parked.insert(request, (id, place));
         self.timers.arm_parked(deadline, request);
@@ -91,24 +119,45 @@ impl Engine {
         &mut self,
         now: Timestamp,
         id: QueueId,
-        max: usize,
-        visibility_timeout: Option<Duration>,
+        wanted: &Wanted,
         journal: &mut impl Journal,
-    ) -> Vec<Delivery> {
-        let in_flight_max = self.config.in_flight_max;
-        let room = in_flight_max.saturating_sub(self.queue(id).messages.in_flight_count());
-        let messages = self.next_deliverable(now, id, max.min(room), journal);
+    ) -> Result<Vec<Delivery>, Error> {
         let queue = self.queue(id);
-        if messages.is_empty() {
-            return Vec::new();
+        let visible_at = now + wanted.visibility_timeout.unwrap_or(queue.attributes.visibility_timeout);
+        let attempt_id = wanted.attempt_id.clone().filter(|_| queue.messages.fifo().is_some());
+        match attempt_id.as_deref().map(|attempt| queue.messages.fifo_mut().repetition(attempt)) {
+            Some(Repetition::Void) => return Err(Error::AttemptNotRetryable),
+            Some(Repetition::Same(messages)) => {
+                let event = Event::ReceiveRepeated { queue: id, messages, visible_at };
+                self.commit(now, &event, journal);
+                let Event::ReceiveRepeated { messages, .. } = event else { unreachable!("made above") };
+                return Ok(self.deliveries(id, messages));
+            }
+            Some(Repetition::Fresh) | None => {}
         }
-        let visible_at = now + visibility_timeout.unwrap_or(queue.attributes.visibility_timeout);
-        let event = Event::MessagesReceived { queue: id, messages, visible_at };
+        let room = self.in_flight_max(id).saturating_sub(self.queue(id).messages.in_flight_count());
+        let messages = self.next_deliverable(now, id, wanted.max.min(room), journal);
+        if messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let event = Event::MessagesReceived { queue: id, messages, visible_at, attempt_id };
         self.commit(now, &event, journal);
         let Event::MessagesReceived { messages, .. } = event else { unreachable!("made above") };
-        let messages_of = &self.queue(id).messages;
+        Ok(self.deliveries(id, messages))
+    }
+
+    fn in_flight_max(&mut self, id: QueueId) -> usize {
+        match self.queue(id).messages.fifo() {
+            None => self.config.in_flight_max,
+            Some(_) => self.config.fifo_in_flight_max,
+        }
+    }
+
+    /// What the receiver of messages is told, right after their receive.
+    fn deliveries(&mut self, id: QueueId, messages: Vec<MessageSeq>) -> Vec<Delivery> {
+        let held = &self.queue(id).messages;
         let delivery = |seq| {
-            let touched = messages_of.touched(seq).expect("just received");
+            let touched = held.received(seq).expect("just received");
             Delivery {
                 receipt: Receipt { queue: id, seq, receive: touched.receive_count },
                 position: touched.stored.position,
@@ -125,13 +174,13 @@ impl Engine {
     pub(super) fn serve_waiting(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         loop {
             self.advance(now, id);
-            let Some(first) = self.queue(id).waiting.first().copied() else { return };
-            let deliveries = self.take_visible(now, id, first.max, first.visibility_timeout, journal);
-            if deliveries.is_empty() {
+            let Some(first) = self.queue(id).waiting.first().cloned() else { return };
+            let taken = self.take_visible(now, id, &first.wanted, journal);
+            if taken.as_ref().is_ok_and(Vec::is_empty) {
                 return;
             }
             self.cancel(first.request);
-            journal.reply(first.request, Ok(Reply::Received(deliveries)));
+            journal.reply(first.request, taken.map(Reply::Received));
         }
     }
 
@@ -152,7 +201,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A message that is gone, or was received again since, leaves nothing to delete and is no error.
+    /// A message that is gone, or was received again since, leaves nothing to delete and is no error. On a FIFO queue a
+    /// receipt ends with its visibility timeout (both recorded).
     fn delete_one(
         &mut self,
         now: Timestamp,
@@ -163,6 +213,7 @@ impl Engine {
         if receipt.queue != id {
             return Err(Error::ReceiptOfOtherQueue);
         }
+        self.check_window(receipt)?;
         if self.is_newest_receive(receipt) {
             self.commit(now, &Event::MessageDeleted { queue: id, seq: receipt.seq }, journal);
         }
@@ -171,8 +222,16 @@ impl Engine {
 
     fn is_newest_receive(&self, receipt: Receipt) -> bool {
         let queue = self.queues.get(&receipt.queue);
-        let touched = queue.and_then(|queue| queue.messages.touched(receipt.seq));
+        let touched = queue.and_then(|queue| queue.messages.received(receipt.seq));
         touched.is_some_and(|touched| touched.receive_count == receipt.receive)
+    }
+
+    /// Refuses the receipt of a message of a FIFO queue that is not in flight from that receive.
+    fn check_window(&mut self, receipt: Receipt) -> Result<(), Error> {
+        let newest = self.is_newest_receive(receipt);
+        let Some(fifo) = self.queue(receipt.queue).messages.fifo() else { return Ok(()) };
+        let expired = fifo.received(receipt.seq).is_some() && !(newest && fifo.is_in_flight(receipt.seq));
+        if expired { Err(Error::ReceiptExpired) } else { Ok(()) }
     }
 
     pub(super) fn change_visibility(
@@ -208,7 +267,8 @@ impl Engine {
         if receipt.queue != id {
             return Err(Error::ReceiptOfOtherQueue);
         }
-        let touched = self.queue(id).messages.touched(receipt.seq).ok_or(Error::NotAvailable)?;
+        self.check_window(receipt)?;
+        let touched = self.queue(id).messages.received(receipt.seq).ok_or(Error::NotAvailable)?;
         if now.since(touched.received_at) + timeout > limits::VISIBILITY_TIMEOUT_MAX {
             return Err(Error::VisibilityBeyondLimit);
         }
@@ -227,7 +287,11 @@ impl Engine {
         for &receipt in receipts {
             if self.queues.contains_key(&receipt.queue) {
                 self.advance(now, receipt.queue);
-                if self.is_newest_receive(receipt) {
+                // A client that gave an attempt id will ask again, and must find its messages as they were.
+                let fifo = self.queue(receipt.queue).messages.fifo();
+                let is_repeatable = fifo.is_some_and(|fifo| fifo.is_repeatable(receipt.seq));
+                let in_window = self.check_window(receipt).is_ok();
+                if self.is_newest_receive(receipt) && in_window && !is_repeatable {
                     self.commit(now, &Event::VisibilityChanged { receipt, visible_at: now }, journal);
                 }
                 self.settle(now, receipt.queue, journal);
@@ -244,9 +308,8 @@ impl Engine {
         messages: Vec<(Position, StoredMessage)>,
         journal: &mut impl Journal,
     ) -> Result<(), Error> {
-        for (position, mut stored) in messages {
-            if let Some(holder) = self.holder(now, &stored, position) {
-                stored.queue = holder;
+        for (position, stored) in messages {
+            if let Some(stored) = self.brought_up_to_date(now, stored, position) {
                 self.commit(now, &Event::MessageRelocated { stored }, journal);
             }
         }

@@ -5,9 +5,10 @@ mod apply;
 mod dead_letter;
 mod dormant;
 mod messages;
+mod move_task;
 mod policy;
 
-use crate::queue::{Place, Queue, Released};
+use crate::queue::{Backlog, Place, Queue, Released};
 use crate::timer::Timers;
 use crate::{
     Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp,
@@ -34,13 +35,19 @@ pub trait Journal {
 pub struct Config {
     /// Time between two purges of a queue and before a deleted name is used again. Default 60 s.
     pub cooldown: Duration,
-    /// Messages of one queue in flight. Default 120,000; each takes about 150 bytes of memory.
+    /// Messages of one standard queue in flight. Default 120,000; each takes about 150 bytes of memory.
     pub in_flight_max: usize,
+    /// The same for FIFO queues.
+    pub fifo_in_flight_max: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { cooldown: limits::COOLDOWN, in_flight_max: limits::IN_FLIGHT_MAX }
+        Config {
+            cooldown: limits::COOLDOWN,
+            in_flight_max: limits::IN_FLIGHT_MAX,
+            fifo_in_flight_max: limits::FIFO_IN_FLIGHT_MAX,
+        }
     }
 }
 
@@ -60,8 +67,8 @@ pub struct Engine {
     pub(crate) timers: Timers,
     parked: HashMap<RequestId, (QueueId, Place)>,
     released: Vec<Released>,
-    /// For queues that messages were sent to: the queues that hold, or held, some of them as dead letters.
-    pub(crate) sent_elsewhere: BTreeMap<QueueId, BTreeSet<QueueId>>,
+    /// Where messages are that were moved from queue to queue, by the numbers that their records have.
+    pub(crate) moved: HashMap<MessageSeq, (QueueId, MessageSeq)>,
     /// Messages that became dead letters in the call under way, which moves each of them once.
     moved_now: BTreeSet<MessageSeq>,
     /// Queues that dead letters came to in the call under way, or that lost their dead-letter queue, and whose waiting
@@ -108,6 +115,15 @@ impl Engine {
                 self.return_undelivered(now, request, &receipts, journal)
             }
             Command::Relocate { messages } => self.relocate(now, request, messages, journal),
+            Command::StartMoveTask { source, destination, rate, id } => {
+                self.start_move_task(now, request, &source, destination, rate, id, journal)
+            }
+            Command::CancelMoveTask { source, id } => {
+                self.cancel_move_task(now, request, &source, id, journal)
+            }
+            Command::Redrive { queue, destination, messages, id } => {
+                self.redrive(now, request, &queue, destination.as_ref(), &messages, id, journal)
+            }
             administration => {
                 let done = self.administer(now, administration, journal);
                 done.map(|reply| journal.reply(request, Ok(reply)))
@@ -141,6 +157,9 @@ impl Engine {
             let armed_at = self.queue(id).armed_at.take();
             assert_eq!(armed_at, Some(at), "the table holds what the queue remembers");
             self.settle(now, id, journal);
+        }
+        while let Some(id) = self.timers.due_move(now) {
+            self.run_move_task(now, id, journal);
         }
         self.settle_targets(now, journal);
         while let Some(request) = self.timers.due_parked(now) {
@@ -189,6 +208,10 @@ impl Engine {
         loop {
             match self.released.pop()? {
                 Released::Record(position) => return Some(position),
+                Released::Moved(position, sent_as) => {
+                    self.moved.remove(&sent_as);
+                    return Some(position);
+                }
                 Released::Chunk(chunk) => {
                     self.released.extend(chunk.iter().map(|stored| Released::Record(stored.position)));
                 }
@@ -214,7 +237,7 @@ impl Engine {
     fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         self.serve_waiting(now, id, journal);
         let Some(queue) = self.queues.get_mut(&id) else { return };
-        let wanted = queue.messages.backlog_mut().poll_wanted();
+        let wanted = queue.messages.backlog_mut().and_then(Backlog::poll_wanted);
         self.wanted.extend(wanted.map(|first| ChunkId { queue: id, first }));
         let goes_on = std::mem::take(&mut queue.moves_left) && queue.waiting.first().is_some();
         let next_turn = goes_on.then(|| now + Duration::from_millis(1));

@@ -110,17 +110,47 @@ impl Backlog {
         Some(oldest)
     }
 
-    /// Where the message's record is, if the message is here and its chunk is in memory.
-    pub(crate) fn position(&self, seq: MessageSeq) -> Option<Position> {
+    /// The message of that number, if it is here and its chunk is in memory.
+    pub(crate) fn get(&self, seq: MessageSeq) -> Option<Stored> {
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).ok()?;
-            return Some(self.head[at].position);
+            return Some(self.head[at]);
         }
         let mut entries = match self.chunk_of(seq) {
             Some(at) => self.sealed[at].resident()?.iter(),
             None => self.tail.iter(),
         };
-        entries.find(|s| s.seq >= seq).filter(|s| s.seq == seq).map(|s| s.position)
+        entries.find(|stored| stored.seq >= seq).filter(|stored| stored.seq == seq)
+    }
+
+    /// The messages from a number on, as far as the first chunk that is away.
+    pub(crate) fn from(&self, seq: MessageSeq) -> impl Iterator<Item = Stored> {
+        let head = self.head.range(self.head.partition_point(|stored| stored.seq < seq)..).copied();
+        let first = self.sealed.partition_point(|chunk| chunk.last_seq() < seq);
+        let resident = self.sealed.range(first..).map_while(Sealed::resident).flat_map(Chunk::iter);
+        let is_whole = self.sealed.range(first..).all(|sealed| sealed.resident().is_some());
+        let tail = is_whole.then(|| self.tail.iter()).into_iter().flatten();
+        head.chain(resident).chain(tail).skip_while(move |stored| stored.seq < seq)
+    }
+
+    /// Takes a message out of the row, if it is here and its chunk is in memory.
+    pub(crate) fn remove(&mut self, seq: MessageSeq) -> Option<Stored> {
+        let removed = self.get(seq)?;
+        self.len -= 1;
+        if self.head.back().is_some_and(|last| seq <= last.seq) {
+            let at = self.head.binary_search_by_key(&seq, |s| s.seq).expect("found above");
+            self.head.remove(at);
+        } else if let Some(at) = self.chunk_of(seq) {
+            let chunk = self.sealed[at].resident().expect("found above");
+            match chunk.without(seq) {
+                Some(rest) => self.sealed[at] = Sealed::Resident(rest),
+                None => drop(self.sealed.remove(at)),
+            }
+        } else {
+            let tail = self.tail.seal();
+            tail.iter().filter(|stored| stored.seq != seq).for_each(|stored| self.tail.push(stored));
+        }
+        Some(removed)
     }
 
     /// Notes that the message's record moved; returns where it was.
@@ -128,7 +158,7 @@ impl Backlog {
     /// # Panics
     /// If the message is not here.
     pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position) -> Position {
-        let old = self.position(seq).expect("a relocated message is in its queue");
+        let old = self.get(seq).expect("a relocated message is in its queue").position;
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).expect("found above");
             self.head[at].position = position;
@@ -213,12 +243,12 @@ mod tests {
         for n in [0, 1, 255, 256, 300, 511, 900, 998, 999] {
             let seq = MessageSeq(n * 2);
             assert_eq!(backlog.relocate(seq, Position(1 << 40)), stored(n * 2).position);
-            assert_eq!(backlog.position(seq), Some(Position(1 << 40)));
-            assert_eq!(backlog.position(MessageSeq(n * 2 + 1)), None);
+            assert_eq!(backlog.get(seq).map(|s| s.position), Some(Position(1 << 40)));
+            assert_eq!(backlog.get(MessageSeq(n * 2 + 1)), None);
         }
         let again = Backlog::from_chunks(backlog.to_chunks());
         assert_eq!(again.len(), 1_000);
-        assert_eq!(again.position(MessageSeq(600)), Some(Position(1 << 40)));
-        assert_eq!(again.position(MessageSeq(602)), Some(stored(602).position));
+        assert_eq!(again.get(MessageSeq(600)).map(|s| s.position), Some(Position(1 << 40)));
+        assert_eq!(again.get(MessageSeq(602)).map(|s| s.position), Some(stored(602).position));
     }
 }

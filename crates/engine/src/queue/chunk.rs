@@ -96,6 +96,13 @@ impl Chunk {
         }
         builder.seal()
     }
+
+    /// The same run without one message; `None` when nothing is left.
+    pub(crate) fn without(&self, seq: MessageSeq) -> Option<Chunk> {
+        let mut builder = ChunkBuilder::default();
+        self.iter().filter(|stored| stored.seq != seq).for_each(|stored| builder.push(stored));
+        (!builder.is_empty()).then(|| builder.seal())
+    }
 }
 
 /// A chunk under construction.

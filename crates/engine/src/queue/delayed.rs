@@ -52,6 +52,11 @@ impl Delayed {
         self.remove(seq)
     }
 
+    /// Those with that number or a higher one, and the ends of their delays.
+    pub(crate) fn from(&self, seq: MessageSeq) -> impl Iterator<Item = (Stored, Timestamp)> {
+        self.entries.range(seq..).map(|(_, entry)| *entry)
+    }
+
     /// Messages and the ends of their delays, oldest message first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Stored, Timestamp)> {
         self.entries.values().copied()

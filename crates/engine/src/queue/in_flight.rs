@@ -60,6 +60,11 @@ impl InFlight {
         self.remove(seq).map(|hidden| hidden.touched)
     }
 
+    /// Those with that number or a higher one, in order.
+    pub(crate) fn from(&self, seq: MessageSeq) -> impl Iterator<Item = &Hidden> {
+        self.entries.range(seq..).map(|(_, hidden)| hidden)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Hidden> {
         self.entries.values()
     }

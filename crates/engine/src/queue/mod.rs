@@ -3,17 +3,31 @@
 mod backlog;
 mod chunk;
 mod delayed;
+mod fifo;
+mod held;
 mod in_flight;
+mod move_task;
+mod peek;
 mod sealed;
 mod standard;
 mod waiting;
 
+pub(crate) use backlog::Backlog;
 pub use chunk::{Chunk, ChunkMalformed, Stored};
-pub use standard::Messages;
-pub(crate) use standard::{Released, Standard};
-pub(crate) use waiting::{Parked, Place, Waiting};
+pub(crate) use fifo::Repetition;
+pub use fifo::{Attempt, FifoMessage, FifoMessages, FifoState, Remembered, Turn};
+pub(crate) use held::Held;
+pub use held::Messages;
+pub use move_task::{MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome};
+pub(crate) use move_task::{MoveTasks, Pace};
+pub use peek::{Peeked, PeekedState};
+pub(crate) use standard::Released;
+pub use standard::StandardMessages;
+pub(crate) use waiting::{Parked, Place, Waiting, Wanted};
 
-use crate::{MessageId, MessageSeq, QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp};
+use crate::{
+    MessageId, MessageSeq, Position, QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp,
+};
 use std::sync::Arc;
 
 /// What is known of a message that was received, or that became visible out of the order of numbers.
@@ -48,6 +62,14 @@ impl Touched {
     pub(crate) fn never_received(stored: Stored) -> Self {
         Touched { stored, ..Touched::default() }
     }
+
+    /// Notes that the record moved; the new one names the queue and says of the message what is known here.
+    fn relocate(&mut self, position: Position, holder: QueueId) {
+        self.stored.position = position;
+        self.origin = self.origin.take().filter(|origin| origin.source.is_some()).map(|origin| {
+            Arc::new(Origin { sent_to: holder, sent_as: self.stored.seq, id: None, ..(*origin).clone() })
+        });
+    }
 }
 
 #[derive(Debug)]
@@ -59,7 +81,8 @@ pub(crate) struct Queue {
     pub(crate) created_at: Timestamp,
     pub(crate) modified_at: Timestamp,
     pub(crate) purged_at: Option<Timestamp>,
-    pub(crate) messages: Standard,
+    pub(crate) messages: Held,
+    pub(crate) move_tasks: MoveTasks,
     /// Not part of the durable state.
     pub(crate) waiting: Waiting,
     /// The earliest instant for which the engine's timer table holds an entry. Not part of the durable state.
@@ -71,12 +94,12 @@ pub(crate) struct Queue {
 impl Queue {
     /// Lets time pass for the queue's messages.
     pub(crate) fn advance(&mut self, now: Timestamp, released: &mut Vec<Released>) {
-        self.messages.advance(now, self.attributes.retention_period, released);
+        self.messages.advance(now, &self.attributes, released);
     }
 
     /// When something next happens to the queue's messages by itself.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
-        self.messages.next_due(self.attributes.retention_period)
+        self.messages.next_due(&self.attributes)
     }
 
     pub(crate) fn view(&self) -> QueueView {

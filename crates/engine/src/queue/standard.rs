@@ -9,14 +9,25 @@ use super::delayed::Delayed;
 use super::in_flight::{Hidden, InFlight};
 use crate::{Counts, MessageSeq, Position, QueueId, Timestamp};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Records that hold no message any more.
 #[derive(Clone, Debug)]
 pub(crate) enum Released {
     Record(Position),
+    /// The record of a message that was moved, and the number it has there.
+    Moved(Position, MessageSeq),
     Chunk(Chunk),
+}
+
+impl Released {
+    pub(super) fn of(touched: &Touched) -> Self {
+        let position = touched.stored.position;
+        match &touched.origin {
+            Some(origin) => Released::Moved(position, origin.sent_as),
+            None => Released::Record(position),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -98,30 +109,46 @@ impl Standard {
     }
 
     /// A message that was received at least once and is not deleted, in flight or visible again.
-    pub(crate) fn touched(&self, seq: MessageSeq) -> Option<&Touched> {
+    pub(crate) fn received(&self, seq: MessageSeq) -> Option<&Touched> {
         let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
         in_flight.or_else(|| self.returned.get(&seq)).filter(|touched| touched.receive_count > 0)
     }
 
-    /// Takes a visible message that was received before, to put it into another queue.
+    /// Takes a visible message, to put it into another queue.
     ///
     /// # Panics
     /// If it is not here.
-    pub(crate) fn take_returned(&mut self, seq: MessageSeq) -> Touched {
-        self.returned.remove(&seq).expect("a dead letter was visible and received before")
+    pub(crate) fn take(&mut self, seq: MessageSeq) -> Touched {
+        self.returned.remove(&seq).unwrap_or_else(|| {
+            let stored = self.backlog.remove(seq);
+            Touched::never_received(stored.expect("a moved message was visible"))
+        })
     }
 
     /// Puts in a message of another queue, visible.
-    pub(crate) fn put_returned(&mut self, touched: Touched) {
+    pub(crate) fn put_moved(&mut self, touched: Touched) {
         let former = self.returned.insert(touched.stored.seq, touched);
         assert!(former.is_none(), "a message is in one queue");
     }
 
-    /// The queues that the records of messages here name, where that is another one.
-    pub(crate) fn sent_elsewhere(&self) -> impl Iterator<Item = QueueId> {
+    /// What was moved here from other queues.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = &Touched> {
         let in_flight = self.in_flight.iter().map(|hidden| &hidden.touched);
-        let touched = in_flight.chain(self.returned.values());
-        touched.filter_map(|touched| touched.origin.as_ref()).map(|origin| origin.sent_to)
+        in_flight.chain(self.returned.values()).filter(|touched| touched.origin.is_some())
+    }
+
+    pub(crate) fn is_visible(&self, seq: MessageSeq) -> bool {
+        self.returned.contains_key(&seq) || self.backlog.get(seq).is_some()
+    }
+
+    /// What is known of a message, whatever its state.
+    pub(crate) fn get(&self, seq: MessageSeq) -> Option<Touched> {
+        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
+        let touched = in_flight.or_else(|| self.returned.get(&seq)).cloned();
+        touched.or_else(|| {
+            let stored = self.delayed.get(seq).copied().or_else(|| self.backlog.get(seq));
+            stored.map(Touched::never_received)
+        })
     }
 
     /// Hides a touched message until `visible_at`, whether it is in flight or visible.
@@ -130,9 +157,9 @@ impl Standard {
         self.in_flight.insert(Hidden { touched, visible_at });
     }
 
-    /// Removes a touched message; returns its record's place.
-    pub(crate) fn delete(&mut self, seq: MessageSeq) -> Position {
-        self.remove_touched(seq).expect("only a touched message is deleted").stored.position
+    /// Removes a touched message.
+    pub(crate) fn delete(&mut self, seq: MessageSeq) -> Released {
+        Released::of(&self.remove_touched(seq).expect("only a touched message is deleted"))
     }
 
     fn remove_touched(&mut self, seq: MessageSeq) -> Option<Touched> {
@@ -162,11 +189,11 @@ impl Standard {
             released.push(Released::Record(stored.position));
         }
         while let Some(entry) = self.returned.first_entry().filter(|entry| over(&entry.get().stored)) {
-            released.push(Released::Record(entry.remove().stored.position));
+            released.push(Released::of(&entry.remove()));
         }
         while let Some(oldest) = self.in_flight.oldest().map(|hidden| hidden.touched.stored).filter(over) {
-            self.in_flight.remove(oldest.seq);
-            released.push(Released::Record(oldest.position));
+            let expired = self.in_flight.remove(oldest.seq).expect("the oldest one");
+            released.push(Released::of(&expired.touched));
         }
         // A delay may last longer than the shortest retention period.
         while let Some(oldest) = self.delayed.oldest().filter(over) {
@@ -199,27 +226,30 @@ impl Standard {
         returned.into_iter().chain(in_flight).min()
     }
 
-    /// Where the message's record is.
-    pub(crate) fn position(&self, seq: MessageSeq) -> Option<Position> {
-        let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched.stored);
-        let returned = || self.returned.get(&seq).map(|touched| &touched.stored);
-        let stored = in_flight.or_else(returned).or_else(|| self.delayed.get(seq));
-        stored.map(|stored| stored.position).or_else(|| self.backlog.position(seq))
-    }
-
-    /// Notes that the message's record moved, and that the new one names `holder`, this queue; returns where it was.
-    pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position, holder: QueueId) -> Position {
+    /// Notes that the message's record moved, and that the new one names `holder`, this queue, and this number.
+    pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position, holder: QueueId) -> Released {
         let touched = self.in_flight.touched_mut(seq).or_else(|| self.returned.get_mut(&seq));
         if let Some(touched) = touched {
-            if let Some(origin) = &mut touched.origin {
-                Arc::make_mut(origin).sent_to = holder;
-            }
-            return std::mem::replace(&mut touched.stored.position, position);
+            let old = Released::of(touched);
+            touched.relocate(position, holder);
+            return old;
         }
-        match self.delayed.get_mut(seq) {
+        Released::Record(match self.delayed.get_mut(seq) {
             Some(stored) => std::mem::replace(&mut stored.position, position),
             None => self.backlog.relocate(seq, position),
-        }
+        })
+    }
+
+    pub(super) fn returned(&self) -> &BTreeMap<MessageSeq, Touched> {
+        &self.returned
+    }
+
+    pub(super) fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    pub(super) fn delayed(&self) -> &Delayed {
+        &self.delayed
     }
 
     pub(crate) fn backlog(&self) -> &Backlog {
@@ -234,15 +264,15 @@ impl Standard {
     pub(crate) fn clear(&mut self, released: &mut Vec<Released>) {
         let all = std::mem::take(self);
         let in_flight = all.in_flight.iter().map(|hidden| &hidden.touched);
-        let touched = in_flight.chain(all.returned.values()).map(|touched| touched.stored.position);
-        let delayed = all.delayed.iter().map(|(stored, _)| stored.position);
-        released.extend(touched.chain(delayed).map(Released::Record));
+        let touched = in_flight.chain(all.returned.values()).map(Released::of);
+        let delayed = all.delayed.iter().map(|(stored, _)| Released::Record(stored.position));
+        released.extend(touched.chain(delayed));
         released.extend(all.backlog.to_chunks().into_iter().map(Released::Chunk));
     }
 
-    pub(crate) fn snapshot(&self) -> Messages {
+    pub(crate) fn snapshot(&self) -> StandardMessages {
         assert!(self.backlog.is_resident(), "a snapshot holds every chunk");
-        Messages {
+        StandardMessages {
             backlog: self.backlog.to_chunks(),
             returned: self.returned.values().cloned().collect(),
             in_flight: self
@@ -254,7 +284,7 @@ impl Standard {
         }
     }
 
-    pub(crate) fn restore(messages: Messages) -> Self {
+    pub(crate) fn restore(messages: StandardMessages) -> Self {
         let mut restored =
             Standard { backlog: Backlog::from_chunks(messages.backlog), ..Standard::default() };
         restored.returned.extend(messages.returned.into_iter().map(|touched| (touched.stored.seq, touched)));
@@ -266,9 +296,9 @@ impl Standard {
     }
 }
 
-/// The messages of a queue as plain data; what a checkpoint keeps of them.
+/// The messages of a standard queue as plain data; what a checkpoint keeps of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Messages {
+pub struct StandardMessages {
     /// Visible, never received, in the order of their numbers.
     pub backlog: Vec<Chunk>,
     /// Visible again, or late after a delay.
@@ -279,7 +309,7 @@ pub struct Messages {
     pub delayed: Vec<(Stored, Timestamp)>,
 }
 
-impl Messages {
+impl StandardMessages {
     /// The place of every message's record, in no particular order.
     pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
         self.backlog.iter().flat_map(Chunk::iter).for_each(|stored| visit(stored.position));

@@ -1,16 +1,30 @@
 //! The receives that wait on one queue, in the order they came: the first to wait is the first served.
 
-use crate::{RequestId, Timestamp};
+use crate::{Receive, RequestId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A long poll that found nothing yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parked {
     pub(crate) request: RequestId,
+    pub(crate) wanted: Wanted,
+    pub(crate) deadline: Timestamp,
+}
+
+/// What a receive asks of its queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
     pub(crate) max: usize,
     pub(crate) visibility_timeout: Option<Duration>,
-    pub(crate) deadline: Timestamp,
+    pub(crate) attempt_id: Option<Box<str>>,
+}
+
+impl Wanted {
+    pub(crate) fn of(receive: &Receive) -> Self {
+        let Receive { max, visibility_timeout, attempt_id, .. } = receive;
+        Wanted { max: *max, visibility_timeout: *visibility_timeout, attempt_id: attempt_id.clone() }
+    }
 }
 
 /// A place in a queue's row of waiting receives.

@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 use tidegate_engine::{
-    AccountId, AttributeChange, Command, Config, Delivery, Engine, Error, Event, Journal, Message, MessageId,
-    Messages, Position, QueueAddress, QueueName, QueueView, Receipt, Receive, Region, Reply, RequestId,
-    SendEntry, Snapshot, StoredMessage, Tags, Timestamp,
+    AccountId, AttributeChange, Command, Config, Delivery, Engine, Error, Event, FifoState, Journal, Message,
+    MessageId, Messages, Position, QueueAddress, QueueAttributes, QueueName, QueueView, Receipt, Receive,
+    Region, Reply, RequestId, SendEntry, Sent, Snapshot, StandardMessages, Stored, StoredMessage, Tags,
+    Timestamp,
 };
 
 /// When every test begins: some day, at no round second.
@@ -221,16 +222,24 @@ pub(crate) struct Essence {
 impl Essence {
     /// Looks at a copy, so that looking does not let time pass in the engine itself.
     pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
-        let config = Config { in_flight_max: usize::MAX, ..Config::default() };
+        let config =
+            Config { in_flight_max: usize::MAX, fifo_in_flight_max: usize::MAX, ..Config::default() };
         let mut copy = Engine::restore(config, engine.snapshot());
         let gauges = format!("{:?}", copy.gauges(now));
         let snapshot = copy.snapshot();
         let mut untouched = Vec::new();
         let mut rest = Vec::new();
         for queue in &snapshot.queues {
-            let backlog = Messages { backlog: queue.messages.backlog.clone(), ..Messages::default() };
-            backlog.for_each_position(|position| untouched.push(position));
-            rest.push(Messages { backlog: Vec::new(), ..queue.messages.clone() });
+            rest.push(match &queue.messages {
+                // How a backlog is cut into chunks depends on its history, and is nobody's affair.
+                Messages::Standard(messages) => {
+                    let backlog = messages.backlog.clone();
+                    let backlog = StandardMessages { backlog, ..StandardMessages::default() };
+                    backlog.for_each_position(|position| untouched.push(position));
+                    Messages::Standard(StandardMessages { backlog: Vec::new(), ..messages.clone() })
+                }
+                fifo @ Messages::Fifo(_) => fifo.clone(),
+            });
         }
         let mut views = Vec::new();
         let mut receivable = Vec::new();
@@ -299,6 +308,13 @@ impl TestEngine {
             next_request: 0,
             next_message: 0,
         }
+    }
+
+    /// An engine with one FIFO queue, `q.fifo`, of default attributes.
+    pub(crate) fn with_fifo_queue() -> Self {
+        let mut engine = TestEngine::new();
+        engine.create_with("q.fifo", &[AttributeChange::FifoQueue(true)]);
+        engine
     }
 
     /// An engine with one queue, `q`, of default attributes.
@@ -430,6 +446,37 @@ impl TestEngine {
         sent.into_iter().next().expect("one entry").expect("accepted")
     }
 
+    /// Sends messages, each `(group, body)`, to a FIFO queue in one batch, with deduplication ids of their own.
+    pub(crate) fn send_grouped(&mut self, queue: impl Named, messages: &[(&str, &str)]) -> Vec<Sent> {
+        let entry = |(group, body): &(&str, &str)| {
+            let number = self.next_message + 1;
+            self.entry(group, &format!("id {number}"), body)
+        };
+        let entries = messages.iter().map(entry).collect();
+        let sent = self.try_send_entries(queue, entries).expect("the queue exists");
+        sent.into_iter().map(|sent| sent.expect("accepted")).collect()
+    }
+
+    /// A message for a FIFO queue.
+    pub(crate) fn entry(&mut self, group: &str, deduplication_id: &str, body: &str) -> SendEntry {
+        self.next_message += 1;
+        let mut message = message(self.next_message, body.to_owned());
+        message.group_id = Some(group.into());
+        message.deduplication_id = Some(deduplication_id.into());
+        SendEntry { message, delay: None, content_based: false }
+    }
+
+    pub(crate) fn try_send_entries(
+        &mut self,
+        queue: impl Named,
+        entries: Vec<SendEntry>,
+    ) -> Result<Vec<Result<Sent, Error>>, Error> {
+        match self.call(Command::Send { queue: queue.address(), entries })? {
+            Reply::Sent(sent) => Ok(sent),
+            other => panic!("not sent: {other:?}"),
+        }
+    }
+
     pub(crate) fn try_receive(&mut self, receive: Receive) -> Result<Vec<Got>, Error> {
         match self.call(Command::Receive(receive))? {
             Reply::Received(deliveries) => Ok(self.read(&deliveries)),
@@ -473,14 +520,14 @@ impl TestEngine {
         let read = |delivery: &Delivery| {
             let stored =
                 self.log.record(delivery.position).stored().expect("a delivery names a message record");
-            assert_eq!(stored.seq, delivery.receipt.seq);
             if delivery.origin.is_none() {
-                assert_eq!(stored.queue, delivery.receipt.queue);
+                assert_eq!((stored.queue, stored.seq), (delivery.receipt.queue, delivery.receipt.seq));
+                assert_eq!(stored.sent_at, delivery.sent_at);
             }
             Got {
                 body: String::from_utf8(stored.message.body.to_vec()).expect("UTF-8"),
-                id: stored.message.id,
-                sent_at: stored.sent_at,
+                id: delivery.message_id(stored),
+                sent_at: delivery.sent_at,
                 receipt: delivery.receipt,
                 position: delivery.position,
                 receive_count: delivery.receive_count,
@@ -652,15 +699,7 @@ impl TestEngine {
     fn check_deadline(&self) {
         let next = self.live.engine.poll_timeout();
         for queue in self.live.engine.snapshot().queues {
-            let retention = queue.attributes.retention_period;
-            let messages = queue.messages;
-            let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(&messages.returned);
-            let untouched = messages.backlog.iter().map(tidegate_engine::Chunk::first);
-            let delayed = messages.delayed.iter().map(|(stored, _)| *stored);
-            let expiry =
-                touched.map(|t| t.stored).chain(untouched).chain(delayed).map(|s| s.sent_at + retention);
-            let hidden = messages.in_flight.iter().map(|(_, at)| *at);
-            let due = hidden.chain(messages.delayed.iter().map(|(_, at)| *at)).chain(expiry).min();
+            let due = due(&queue.messages, &queue.attributes);
             if let Some(due) = due {
                 assert!(
                     next.is_some_and(|next| next <= due),
@@ -675,6 +714,33 @@ impl TestEngine {
         for follower in &mut self.followers {
             follower.check_records();
             assert_eq!(Essence::of(&follower.engine, self.now), live, "a follower, and the live engine");
+        }
+    }
+}
+
+/// When something next happens to messages by itself.
+fn due(messages: &Messages, attributes: &QueueAttributes) -> Option<Timestamp> {
+    let expiry = |stored: Stored| stored.sent_at + attributes.retention_period;
+    match messages {
+        Messages::Standard(messages) => {
+            let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(&messages.returned);
+            let untouched = messages.backlog.iter().map(tidegate_engine::Chunk::first);
+            let delayed = messages.delayed.iter().map(|(stored, _)| *stored);
+            let expiries = touched.map(|t| t.stored).chain(untouched).chain(delayed).map(expiry);
+            let hidden = messages.in_flight.iter().map(|(_, at)| *at);
+            hidden.chain(messages.delayed.iter().map(|(_, at)| *at)).chain(expiries).min()
+        }
+        Messages::Fifo(messages) => {
+            let ends = messages.messages.iter().flat_map(|message| {
+                let stored = message.touched.stored;
+                let hidden_until = match message.state {
+                    FifoState::Visible => None,
+                    FifoState::Delayed => Some(stored.sent_at + attributes.delay),
+                    FifoState::InFlight { visible_at } => Some(visible_at),
+                };
+                [Some(expiry(stored)), hidden_until]
+            });
+            ends.flatten().min()
         }
     }
 }

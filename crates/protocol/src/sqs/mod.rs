@@ -87,6 +87,7 @@ impl Action {
 
 /// A decoded request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a request, taken apart at once")]
 pub enum Decoded {
     /// A command for the engine, and what encodes its reply.
     Call(Command, Call),

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod message;
+pub(crate) mod move_task;
 mod wire;
 
 pub(crate) use attributes::{put_changes, take_changes};
@@ -14,8 +15,8 @@ pub(crate) use wire::{Fields, Put};
 
 use bytes::Bytes;
 use tidegate_engine::{
-    AccountId, Event, MessageSeq, QueueAddress, QueueId, QueueName, Receipt, Region, StoredMessage, Tags,
-    Timestamp,
+    AccountId, Event, MessageId, MessageSeq, MoveTaskId, QueueAddress, QueueId, QueueName, Receipt, Region,
+    StoredMessage, Tags, Timestamp,
 };
 
 const QUEUE_CREATED: u8 = 1;
@@ -30,6 +31,10 @@ const VISIBILITY_CHANGED: u8 = 18;
 const MESSAGE_DELETED: u8 = 19;
 const MESSAGE_RELOCATED: u8 = 20;
 const MESSAGE_DEAD_LETTERED: u8 = 21;
+const RECEIVE_REPEATED: u8 = 22;
+const MESSAGE_REDRIVEN: u8 = 23;
+const MOVE_TASK_STARTED: u8 = 32;
+const MOVE_TASK_ENDED: u8 = 33;
 
 /// Appends the record of an event that happened at `at`.
 pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
@@ -65,11 +70,14 @@ pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
             message::put(stored, record);
             record.put_number(visible_at.as_millis());
         }
-        Event::MessagesReceived { queue, messages, visible_at } => {
+        Event::MessagesReceived { queue, messages, visible_at, attempt_id } => {
             start(MESSAGES_RECEIVED, *queue);
-            record.put_number(visible_at.as_millis());
-            record.put_number(messages.len() as u64);
-            messages.iter().for_each(|seq| record.put_number(seq.0));
+            put_hidden(messages, *visible_at, record);
+            record.put_optional_text(attempt_id.as_deref());
+        }
+        Event::ReceiveRepeated { queue, messages, visible_at } => {
+            start(RECEIVE_REPEATED, *queue);
+            put_hidden(messages, *visible_at, record);
         }
         Event::VisibilityChanged { receipt, visible_at } => {
             start(VISIBILITY_CHANGED, receipt.queue);
@@ -81,10 +89,31 @@ pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
             start(MESSAGE_DELETED, *queue);
             record.put_number(seq.0);
         }
-        Event::MessageDeadLettered { queue, seq, target } => {
+        Event::MessageDeadLettered { queue, seq, target, target_seq } => {
             start(MESSAGE_DEAD_LETTERED, *queue);
             record.put_number(seq.0);
             record.put_number(target.0);
+            record.put_number(target_seq.0);
+        }
+        Event::MessageRedriven { queue, seq, target, target_seq, id, by_task } => {
+            start(MESSAGE_REDRIVEN, *queue);
+            record.put_number(seq.0);
+            record.put_number(target.0);
+            record.put_number(target_seq.0);
+            record.extend_from_slice(&id.0);
+            record.push((*by_task).into());
+        }
+        Event::MoveTaskStarted { queue, id, destination, rate, to_move } => {
+            start(MOVE_TASK_STARTED, *queue);
+            record.extend_from_slice(&id.0);
+            record.push(destination.is_some().into());
+            destination.iter().for_each(|destination| put_address(destination, record));
+            record.put_number(rate.unwrap_or(0).into());
+            record.put_number(*to_move);
+        }
+        Event::MoveTaskEnded { queue, outcome } => {
+            start(MOVE_TASK_ENDED, *queue);
+            record.push(move_task::tag(Some(*outcome)));
         }
         Event::MessageRelocated { stored } => {
             start(MESSAGE_RELOCATED, stored.queue);
@@ -118,11 +147,14 @@ pub fn decode(record: &Bytes) -> Result<(Timestamp, Event), DecodeError> {
             stored: message::take(queue, &mut fields)?,
             visible_at: take_timestamp(&mut fields)?,
         },
-        MESSAGES_RECEIVED => Event::MessagesReceived {
-            queue,
-            visible_at: take_timestamp(&mut fields)?,
-            messages: fields.list(take_seq)?,
-        },
+        MESSAGES_RECEIVED => {
+            let (messages, visible_at) = take_hidden(&mut fields)?;
+            Event::MessagesReceived { queue, messages, visible_at, attempt_id: fields.optional_text()? }
+        }
+        RECEIVE_REPEATED => {
+            let (messages, visible_at) = take_hidden(&mut fields)?;
+            Event::ReceiveRepeated { queue, messages, visible_at }
+        }
         VISIBILITY_CHANGED => {
             let seq = take_seq(&mut fields)?;
             let receive = fields.number_as("receive count")?;
@@ -134,7 +166,28 @@ pub fn decode(record: &Bytes) -> Result<(Timestamp, Event), DecodeError> {
             queue,
             seq: take_seq(&mut fields)?,
             target: QueueId(fields.number()?),
+            target_seq: take_seq(&mut fields)?,
         },
+        MESSAGE_REDRIVEN => Event::MessageRedriven {
+            queue,
+            seq: take_seq(&mut fields)?,
+            target: QueueId(fields.number()?),
+            target_seq: take_seq(&mut fields)?,
+            id: MessageId(fields.fixed()?),
+            by_task: fields.flag()?,
+        },
+        MOVE_TASK_STARTED => Event::MoveTaskStarted {
+            queue,
+            id: MoveTaskId(fields.fixed()?),
+            destination: fields.optional(take_address)?,
+            rate: Some(fields.number_as("rate")?).filter(|rate| *rate > 0),
+            to_move: fields.number()?,
+        },
+        MOVE_TASK_ENDED => {
+            let outcome = move_task::outcome(fields.byte()?)?;
+            let outcome = outcome.ok_or(DecodeError::OutOfRange { what: "outcome of a move task" })?;
+            Event::MoveTaskEnded { queue, outcome }
+        }
         MESSAGE_RELOCATED => Event::MessageRelocated { stored: message::take(queue, &mut fields)? },
         tag => return Err(DecodeError::UnknownTag { what: "a record", tag: tag.into() }),
     };
@@ -151,6 +204,17 @@ pub fn decode_message(record: &Bytes) -> Result<Option<StoredMessage>, DecodeErr
         Event::MessageSent { stored, .. } | Event::MessageRelocated { stored } => Some(stored),
         _ => None,
     })
+}
+
+fn put_hidden(messages: &[MessageSeq], visible_at: Timestamp, record: &mut Vec<u8>) {
+    record.put_number(visible_at.as_millis());
+    record.put_number(messages.len() as u64);
+    messages.iter().for_each(|seq| record.put_number(seq.0));
+}
+
+fn take_hidden(fields: &mut Fields) -> Result<(Vec<MessageSeq>, Timestamp), DecodeError> {
+    let visible_at = take_timestamp(fields)?;
+    Ok((fields.list(take_seq)?, visible_at))
 }
 
 pub(crate) fn take_timestamp(fields: &mut Fields) -> Result<Timestamp, DecodeError> {

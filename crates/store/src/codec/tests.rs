@@ -4,7 +4,7 @@ use super::*;
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, AttributeValue, DeduplicationScope, Document, FifoThroughputLimit, Message,
-    MessageAttribute, MessageId, RedriveAllowPolicy, RedrivePolicy,
+    MessageAttribute, MessageId, MoveTaskFailure, MoveTaskOutcome, RedriveAllowPolicy, RedrivePolicy,
 };
 
 fn address(name: &str) -> QueueAddress {
@@ -34,7 +34,7 @@ fn stored() -> StoredMessage {
             ],
             trace_header: Some("Root=1".into()),
             group_id: None,
-            deduplication_id: None,
+            deduplication_id: Some("d".into()),
             sender: "000000000000".into(),
         },
     }
@@ -81,11 +81,46 @@ fn events() -> Vec<Event> {
         Event::QueueUntagged { queue, keys: vec!["a".into(), "".into()] },
         Event::QueuePurged { queue },
         Event::MessageSent { stored: stored(), visible_at },
-        Event::MessagesReceived { queue, messages: (0..10).map(MessageSeq).collect(), visible_at },
+        Event::MessagesReceived {
+            queue,
+            messages: (0..10).map(MessageSeq).collect(),
+            visible_at,
+            attempt_id: None,
+        },
         Event::VisibilityChanged { receipt, visible_at },
         Event::MessageDeleted { queue, seq: MessageSeq(128) },
         Event::MessageRelocated { stored: stored() },
-        Event::MessageDeadLettered { queue, seq: MessageSeq(128), target: QueueId(u64::MAX) },
+        Event::MessagesReceived {
+            queue,
+            messages: vec![MessageSeq(7)],
+            visible_at,
+            attempt_id: Some("attempt".into()),
+        },
+        Event::ReceiveRepeated { queue, messages: vec![MessageSeq(7), MessageSeq(1 << 40)], visible_at },
+        Event::MessageDeadLettered {
+            queue,
+            seq: MessageSeq(128),
+            target: QueueId(u64::MAX),
+            target_seq: MessageSeq(129),
+        },
+        Event::MessageRedriven {
+            queue,
+            seq: MessageSeq(1),
+            target: QueueId(2),
+            target_seq: MessageSeq(u64::MAX),
+            id: MessageId([0xfe; 16]),
+            by_task: true,
+        },
+        Event::MoveTaskStarted {
+            queue,
+            id: MoveTaskId([9; 16]),
+            destination: Some(address("home")),
+            rate: Some(500),
+            to_move: 1 << 33,
+        },
+        Event::MoveTaskStarted { queue, id: MoveTaskId([0; 16]), destination: None, rate: None, to_move: 0 },
+        Event::MoveTaskEnded { queue, outcome: MoveTaskOutcome::Completed },
+        Event::MoveTaskEnded { queue, outcome: MoveTaskOutcome::Failed(MoveTaskFailure::SourceUnknown) },
     ]
 }
 

@@ -108,6 +108,14 @@ impl Fields {
         std::str::from_utf8(&bytes).map(Box::from).map_err(|_| DecodeError::OutOfRange { what: "text" })
     }
 
+    pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(DecodeError::OutOfRange { what: "flag" }),
+        }
+    }
+
     pub(crate) fn optional_text(&mut self) -> Result<Option<Box<str>>, DecodeError> {
         self.optional(Fields::text)
     }

@@ -109,7 +109,7 @@ fn steps(frame: &Frame) -> VecDeque<Step> {
         let (record, after) = after.split_at(length as usize);
         rest = after;
         match codec::decode(&Bytes::copy_from_slice(record)).expect("decodes").1 {
-            Event::MessageDeadLettered { queue, seq, target } => {
+            Event::MessageDeadLettered { queue, seq, target, .. } => {
                 steps.push_back(Step::Moved(queue, seq, target));
             }
             Event::MessagesReceived { .. } => steps.push_back(Step::Received),

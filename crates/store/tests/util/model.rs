@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, Command, Counts, Delivery, Error, MessageSeq, Messages, Position, QueueAddress,
-    QueueAttributes, QueueId, QueueView, Receipt, Receive, Reply, Snapshot, Stored, StoredMessage, Tags,
-    Timestamp, Touched, limits,
+    QueueAttributes, QueueId, QueueView, Receipt, Receive, Reply, Snapshot, StandardMessages, Stored,
+    StoredMessage, Tags, Timestamp, Touched, limits,
 };
 use tidegate_store::Outcome;
 
@@ -373,7 +373,8 @@ impl Model {
             ..Model::default()
         };
         for queue in &snapshot.queues {
-            let messages = held_messages(queue.id, &queue.messages, &read);
+            let Messages::Standard(messages) = &queue.messages else { panic!("only standard queues here") };
+            let messages = held_messages(queue.id, messages, &read);
             let modelled = Queue {
                 id: queue.id,
                 attributes: queue.attributes.clone(),
@@ -425,7 +426,7 @@ impl Model {
 
 fn held_messages(
     id: QueueId,
-    messages: &Messages,
+    messages: &StandardMessages,
     read: &impl Fn(Position) -> StoredMessage,
 ) -> BTreeMap<u64, Held> {
     let mut all = BTreeMap::new();
@@ -459,7 +460,7 @@ fn held_messages(
         hold(look_up(*stored), Touched::default(), *visible_at);
     }
     // Chunks show their first entry only: the records themselves say which messages the others are.
-    let backlog = Messages { backlog: messages.backlog.clone(), ..Messages::default() };
+    let backlog = StandardMessages { backlog: messages.backlog.clone(), ..StandardMessages::default() };
     let mut count = 0;
     backlog.for_each_position(|position| {
         hold(read(position), Touched::default(), Timestamp::ZERO);
