@@ -1,6 +1,9 @@
 //! The operators' listener: health, readiness, metrics, and a page that shows the queues.
 
+mod guard;
+
 use crate::api::plain;
+use crate::http::Peer;
 use crate::metrics::Metrics;
 use crate::shard::{QueueReport, Shard};
 use bytes::Bytes;
@@ -12,15 +15,27 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tidegate_log::{Space, Storage};
 
+pub(crate) use guard::Guard;
+
 pub(crate) struct Admin<S: Storage> {
     pub(crate) shard: Shard<S>,
     pub(crate) metrics: Arc<Metrics>,
     /// Where the API listens, for the page.
     pub(crate) endpoint: String,
+    /// What every request has to pass.
+    pub(crate) guard: Guard,
 }
 
 impl<S: Storage> Admin<S> {
-    pub(crate) async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        peer: Peer,
+        request: Request<Incoming>,
+    ) -> Response<Full<Bytes>> {
+        if let Err(refusal) = self.guard.admit(&request) {
+            tracing::debug!(peer = %peer.address, ?refusal, "refused a request to the operators' listener");
+            return refusal.into_response();
+        }
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
         }

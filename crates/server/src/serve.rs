@@ -3,9 +3,9 @@
 //! The stop has a sequence: listeners close; waiting receives are answered empty; requests under way end within
 //! the grace period; the shard writes what it has, and a last checkpoint; the process ends with 0.
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Guard};
 use crate::api::{Api, ApiSettings};
-use crate::config::{Config, Durability};
+use crate::config::{AdminToken, Config, ConfigError, Durability};
 use crate::declared::{self, DeclarationError};
 use crate::http::{self, Limits, Listener};
 use crate::metrics::Metrics;
@@ -56,34 +56,46 @@ pub(crate) enum ServeError {
     #[error("the server's threads cannot be started")]
     Runtime(#[source] io::Error),
     #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
     Certificate(#[from] CertificateError),
     #[error(transparent)]
     Declaration(#[from] DeclarationError),
 }
 
+/// What guards the listeners, read before anything is touched.
+struct Access {
+    token: Option<AdminToken>,
+    tls: Option<Tls>,
+}
+
 /// Serves until SIGTERM or SIGINT.
 pub(crate) fn run(config: Config) -> Result<(), ServeError> {
     raise_open_files_limit();
-    let tls = config.tls_files().map(Tls::load).transpose()?;
+    let access =
+        Access { token: config.read_admin_token()?, tls: config.tls_files().map(Tls::load).transpose()? };
+    if access.token.is_some() && config.admin_is_overheard() {
+        tracing::warn!(address = %config.admin, "operators' tokens cross the network unencrypted; TLS would hide them");
+    }
     match config.durability {
-        Durability::Memory => run_on(MemoryStorage::volatile(), tls, config),
+        Durability::Memory => run_on(MemoryStorage::volatile(), access, config),
         Durability::Fsync | Durability::Os => {
             let dir = config.data_dir.display().to_string();
             let storage =
                 DirStorage::open(&config.data_dir).map_err(|source| ServeError::Directory { dir, source })?;
-            run_on(storage, tls, config)
+            run_on(storage, access, config)
         }
     }
 }
 
-fn run_on<S: Storage>(storage: S, tls: Option<Tls>, config: Config) -> Result<(), ServeError> {
+fn run_on<S: Storage>(storage: S, access: Access, config: Config) -> Result<(), ServeError> {
     let recovered = bring_back(storage, &config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads)
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    runtime.block_on(serve(recovered, tls, config))
+    runtime.block_on(serve(recovered, access, config))
 }
 
 /// Lets the process open as many files as it may ask for: every connection is one, and the usual limit is 1,024.
@@ -139,9 +151,10 @@ fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, S
 
 async fn serve<S: Storage>(
     recovered: Recovered<S>,
-    tls: Option<Tls>,
+    access: Access,
     config: Config,
 ) -> Result<(), ServeError> {
+    let Access { token, tls } = access;
     // Before the first connection is taken: whoever was answered may ask for the stop.
     let mut signals = StopSignals::catch();
     if let Some(tls) = tls.clone() {
@@ -174,8 +187,12 @@ async fn serve<S: Storage>(
         metrics: metrics.clone(),
         settings: api_settings(&config, receipt_key, api_address),
     });
-    let admin =
-        Arc::new(Admin { shard: shard.clone(), metrics: metrics.clone(), endpoint: places.endpoint.clone() });
+    let admin = Arc::new(Admin {
+        shard: shard.clone(),
+        metrics: metrics.clone(),
+        endpoint: places.endpoint.clone(),
+        guard: Guard { token },
+    });
     let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(http::serve(
         api_listener,
@@ -189,7 +206,7 @@ async fn serve<S: Storage>(
         Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits },
         Default::default(),
         stopped,
-        move |_, request| admin.clone().answer(request),
+        move |peer, request| admin.clone().answer(peer, request),
     ));
     announce(&places, &config);
 

@@ -22,13 +22,16 @@ pub(crate) enum ConfigError {
         source: io::Error,
     },
     /// The file is not TOML.
-    #[error("the configuration file {} is not valid TOML", path.display())]
+    #[error("the configuration file {} is not valid TOML: line {line}, column {column}: {message}", path.display())]
     FileSyntax {
         /// The file, as it was named.
         path: PathBuf,
-        /// The cause, with line, column and an excerpt.
-        #[source]
-        source: Box<toml::de::Error>,
+        /// Line of the fault, from 1.
+        line: usize,
+        /// Column of the fault, from 1.
+        column: usize,
+        /// The cause, without an excerpt.
+        message: String,
     },
     /// A key of the file, or of a table in it, is unknown.
     #[error("{origin}: there is no setting `{key}`{}", suggestion(nearest.as_ref()))]
@@ -78,19 +81,49 @@ pub(crate) enum ConfigError {
         /// What would be accepted, as a noun phrase.
         allowed: &'static str,
     },
-    /// A listener would be reachable from other machines, and nothing would ask callers who they are.
+    /// The APIs would be reachable from other machines, and nothing would ask callers who they are.
     #[error(
-        "{origin}: `{key}` is {address}, which other machines can reach, while no credentials are configured and every \
+        "{origin}: `listen` is {address}, which other machines can reach, while no credentials are configured and every \
          caller is accepted. Listen on 127.0.0.1 or [::1], or, if the network keeps strangers out, accept them with \
          --allow-anonymous (`allow_anonymous = true`, TIDEGATE_ALLOW_ANONYMOUS=true)"
     )]
     NotLoopback {
-        /// `listen` or `admin`.
-        key: &'static str,
         /// The address.
         address: SocketAddr,
         /// Where it was written.
         origin: Origin,
+    },
+    /// The operators' listener would be reachable from other machines, and nothing would ask who they are.
+    #[error(
+        "{origin}: `admin` is {address}, which other machines can reach, while operators need no token. Set one of at \
+         least 16 characters in TIDEGATE_ADMIN_TOKEN, or in a file that `admin_token_file` names (`openssl rand -hex \
+         24` makes one), or listen on 127.0.0.1 or [::1]"
+    )]
+    AdminOpen {
+        /// The address.
+        address: SocketAddr,
+        /// Where it was written.
+        origin: Origin,
+    },
+    /// There are two places for one token.
+    #[error("`admin_token` and `admin_token_file` are both set; keep one of them")]
+    TokenTwice,
+    /// The file of a token cannot be read.
+    #[error("`admin_token_file`: the file {} cannot be read", path.display())]
+    TokenUnreadable {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The file of a token holds something else.
+    #[error("`admin_token_file`: the file {} must hold one line, {allowed}", path.display())]
+    TokenRefused {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// What would be accepted, as a noun phrase.
+        allowed: &'static str,
     },
     /// Both listeners have one address.
     #[error("`listen` and `admin` are both {address}; give them different ports")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_engine::{AccountId, Region};
 
-use super::values::PublicUrl;
+use super::values::{AdminToken, PublicUrl};
 
 /// Reads one kind of value from text.
 pub(super) trait Form {
@@ -17,6 +17,10 @@ pub(super) trait Form {
     fn parse(&self, text: &str) -> Option<Self::Value>;
     /// What is accepted, as a noun phrase that follows "must be".
     fn allowed(&self) -> String;
+    /// What an error may show of a text that is refused.
+    fn shown<'a>(&self, text: &'a str) -> &'a str {
+        text
+    }
 }
 
 /// An IP address with a port, or `localhost` with a port.
@@ -113,6 +117,32 @@ impl<F: Form> Form for Optional<F> {
 
     fn allowed(&self) -> String {
         format!("{}, or none", self.0.allowed())
+    }
+
+    fn shown<'a>(&self, text: &'a str) -> &'a str {
+        self.0.shown(text)
+    }
+}
+
+/// A secret of operators.
+pub(super) struct Token;
+
+/// What a token must be, after "must be".
+pub(super) const TOKEN_ALLOWED: &str = "16 to 256 ASCII characters without spaces";
+
+impl Form for Token {
+    type Value = AdminToken;
+
+    fn parse(&self, text: &str) -> Option<AdminToken> {
+        AdminToken::parse(text)
+    }
+
+    fn allowed(&self) -> String {
+        TOKEN_ALLOWED.into()
+    }
+
+    fn shown<'a>(&self, _: &'a str) -> &'a str {
+        "(hidden)"
     }
 }
 

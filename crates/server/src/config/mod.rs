@@ -26,7 +26,7 @@ pub(crate) use manual::settings_help;
 pub(crate) use queues::DeclaredQueue;
 pub(crate) use settings::{Config, Flag, SETTINGS};
 pub(crate) use sources::{Flags, Origin};
-pub(crate) use values::{Durability, LogFormat, PublicUrl};
+pub(crate) use values::{AdminToken, Durability, LogFormat, PublicUrl};
 
 use crate::tls::TlsFiles;
 use sources::Layers;
@@ -65,12 +65,37 @@ impl Config {
         Some(TlsFiles { certificate, key })
     }
 
+    /// The operators' token, from the setting or from the file that another one names.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read or holds no token. No error holds a part of it.
+    pub(crate) fn read_admin_token(&self) -> Result<Option<AdminToken>, ConfigError> {
+        let Some(path) = &self.admin_token_file else { return Ok(self.admin_token.clone()) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::TokenUnreadable { path: path.clone(), source })?;
+        let token = AdminToken::parse(text.trim_end_matches(['\r', '\n']));
+        let refused = || ConfigError::TokenRefused { path: path.clone(), allowed: form::TOKEN_ALLOWED };
+        token.map(Some).ok_or_else(refused)
+    }
+
+    /// Whether operators' tokens would cross a network in plain text.
+    pub(crate) fn admin_is_overheard(&self) -> bool {
+        let encrypted = self.admin_tls && self.tls_certificate.is_some();
+        !encrypted && !is_loopback(self.admin)
+    }
+
     /// What no setting can check alone.
     fn check_relations(&self, layers: &Layers) -> Result<(), ConfigError> {
-        for (key, address) in [("listen", self.listen), ("admin", self.admin)] {
-            if !self.allow_anonymous && !is_loopback(address) {
-                return Err(ConfigError::NotLoopback { key, address, origin: layers.origin(key) });
-            }
+        if !self.allow_anonymous && !is_loopback(self.listen) {
+            return Err(ConfigError::NotLoopback { address: self.listen, origin: layers.origin("listen") });
+        }
+        if self.admin_token.is_some() && self.admin_token_file.is_some() {
+            return Err(ConfigError::TokenTwice);
+        }
+        let guarded = self.admin_token.is_some() || self.admin_token_file.is_some();
+        if !guarded && !is_loopback(self.admin) {
+            return Err(ConfigError::AdminOpen { address: self.admin, origin: layers.origin("admin") });
         }
         if self.listen == self.admin && self.listen.port() != 0 {
             return Err(ConfigError::SameAddress { address: self.listen });

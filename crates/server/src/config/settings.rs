@@ -12,10 +12,10 @@ use tracing::Level;
 
 use super::form::{
     Account, Address, BaseUrl, Bytes, Choice, Count, Directory, FilePath, Form, Optional, RegionName, Switch,
-    Threads, Time,
+    Threads, Time, Token,
 };
 use super::sources::Layers;
-use super::{ConfigError, DeclaredQueue, Durability, LogFormat, PublicUrl};
+use super::{AdminToken, ConfigError, DeclaredQueue, Durability, LogFormat, PublicUrl};
 
 /// How a setting is given on the command line. Few are: those that differ between servers of one installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ settings! {
     trust_forwarded: bool = Switch, default "false",
         cost "", flag Flag::None;
     /// Accept every caller on addresses that other machines can reach. Without it, and while no credentials are
-    /// configured, both listeners must be on loopback addresses.
+    /// configured, the APIs must be on a loopback address.
     allow_anonymous: bool = Switch, default "false",
         cost "", flag Flag::Switch;
     /// File with the certificate for TLS. Both listeners then speak TLS (1.2 or 1.3) and nothing else. In PEM form: the
@@ -170,6 +170,14 @@ settings! {
     /// Speak TLS on the operators' listener, too, when there is a certificate. `false` leaves it plain, for scrapers
     /// and probes on the same machine.
     admin_tls: bool = Switch, default "true",
+        cost "", flag Flag::None;
+    /// Token that operators prove themselves with. Needed when `admin` is not a loopback address. All but `/health` and
+    /// `/ready` then asks for it, as `Authorization: Bearer` or as the password of any user in a browser. Never on the
+    /// command line, where every user of the machine sees it.
+    admin_token: Option<AdminToken> = Optional(Token), default "none",
+        cost "", flag Flag::None;
+    /// File with that token instead. One line; a line break at its end does not count. It is read at start.
+    admin_token_file: Option<PathBuf> = Optional(FilePath), default "none",
         cost "", flag Flag::None;
     /// Keep the service's waits of 60 seconds. A queue can then be purged once in that time only, and the name of a
     /// deleted queue be used again only after it. Tests often want `false`.

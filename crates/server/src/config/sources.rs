@@ -93,7 +93,7 @@ impl Layers {
         let text = given.map_or(default, |given| &given.text);
         form.parse(text).ok_or_else(|| ConfigError::ValueRefused {
             key,
-            value: text.into(),
+            value: form.shown(text).into(),
             origin: self.origin(key),
             allowed: form.allowed(),
         })
@@ -108,9 +108,8 @@ impl Layers {
     pub(super) fn add_file(&mut self, path: &Path) -> Result<Vec<Declared>, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::FileUnreadable { path: path.into(), source })?;
-        let document = DeTable::parse(&text)
-            .map_err(|source| ConfigError::FileSyntax { path: path.into(), source: Box::new(source) })?;
         let place = Place { path, text: &text };
+        let document = DeTable::parse(&text).map_err(|error| place.syntax_error(&error))?;
 
         let mut declared = Vec::new();
         for (key, value) in document.get_ref() {
@@ -214,9 +213,22 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// Where the spanned thing begins.
     pub(super) fn origin<T>(&self, spanned: &Spanned<T>) -> Origin {
-        let before = &self.text.as_bytes()[..spanned.span().start.min(self.text.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Origin::File { path: self.path.into(), line }
+        Origin::File { path: self.path.into(), line: self.position(spanned.span().start).0 }
+    }
+
+    /// What the parser says, without the excerpt that it would show: there may be a secret in it.
+    fn syntax_error(&self, error: &toml::de::Error) -> ConfigError {
+        let (line, column) = self.position(error.span().unwrap_or_default().start);
+        let message = error.message().replace('\n', ", ");
+        ConfigError::FileSyntax { path: self.path.into(), line, column, message }
+    }
+
+    /// Line and column of a byte, both from 1.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let before = String::from_utf8_lossy(&self.text.as_bytes()[..offset.min(self.text.len())]);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
+        (line, column)
     }
 }
 

@@ -67,6 +67,8 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("tls_certificate", "/c.pem", "Some(\"/c.pem\")", ""),
     ("tls_key", "/k.pem", "Some(\"/k.pem\")", ""),
     ("admin_tls", "false", "false", "no"),
+    ("admin_token", "a-secret-of-operators", "Some(AdminToken(hidden))", "a-secret"),
+    ("admin_token_file", "/t", "Some(\"/t\")", ""),
     ("strict_cooldowns", "false", "false", "off"),
     ("account", "123456789012", "AccountId(123456789012)", "12"),
     ("region", "eu-west-1", "Region(\"eu-west-1\")", "EU West"),
@@ -146,16 +148,17 @@ fn every_setting_refuses_what_is_out_of_range() {
     for (setting, (key, _, _, bad)) in SETTINGS.iter().zip(SAMPLES) {
         let refusal = with_file(&format!("\n{key} = \"{bad}\"")).refusal();
         let allowed = setting.allowed();
-        assert_eq!(refusal, format!("tidegate.toml, line 2: `{key}` is `{bad}`, but must be {allowed}"));
+        let shown = if *key == "admin_token" { "(hidden)" } else { bad };
+        assert_eq!(refusal, format!("tidegate.toml, line 2: `{key}` is `{shown}`, but must be {allowed}"));
         let refusal = with_flags(&[(key, bad)]).refusal();
         let flag = setting.flag_name();
-        assert_eq!(refusal, format!("flag --{flag}: `{key}` is `{bad}`, but must be {allowed}"));
+        assert_eq!(refusal, format!("flag --{flag}: `{key}` is `{shown}`, but must be {allowed}"));
         if !bad.is_empty() {
             let variable = setting.variable();
             let refusal = with_environment(&[(&variable, bad)]).refusal();
             assert_eq!(
                 refusal,
-                format!("environment variable {variable}: `{key}` is `{bad}`, but must be {allowed}")
+                format!("environment variable {variable}: `{key}` is `{shown}`, but must be {allowed}")
             );
         }
     }
@@ -324,19 +327,72 @@ fn public_urls_are_absolute_and_plain() {
 
 #[test]
 fn only_loopback_is_listened_on_unless_told_otherwise() {
-    for key in ["listen", "admin"] {
-        for open in ["0.0.0.0:1", "[::]:1", "192.168.0.1:1", "[::ffff:10.0.0.1]:1"] {
+    let open = ["0.0.0.0:1", "[::]:1", "192.168.0.1:1", "[::ffff:10.0.0.1]:1"];
+    for (key, remedy, text) in [
+        ("listen", ("allow_anonymous", "true"), "--allow-anonymous"),
+        ("admin", ("admin_token", "a-secret-of-operators"), "TIDEGATE_ADMIN_TOKEN"),
+        ("admin", ("admin_token_file", "/t"), "`admin_token_file`"),
+    ] {
+        for open in open {
             let refusal = with_flags(&[(key, open)]).refusal();
             assert!(
                 refusal.starts_with(&format!("flag --{key}: `{key}` is {open}, which other")),
                 "{refusal}"
             );
-            assert!(refusal.contains("--allow-anonymous"), "{refusal}");
-            assert!(with_flags(&[(key, open), ("allow_anonymous", "true")]).load().is_ok(), "{key} {open}");
+            assert!(refusal.contains(text), "{refusal}");
+            assert!(with_flags(&[(key, open), remedy]).load().is_ok(), "{key} {open}");
         }
         for own in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "localhost:1"] {
             assert!(with_flags(&[(key, own)]).load().is_ok(), "{key} {own}");
         }
+    }
+    assert!(with_flags(&[("admin", "0.0.0.0:1"), ("allow_anonymous", "true")]).load().is_err());
+}
+
+#[test]
+fn the_token_of_operators_comes_from_one_place_and_is_never_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    let file = path.to_str().unwrap();
+    let config = with_flags(&[("admin_token_file", file)]).load().unwrap();
+    let error = |config: &Config| crate::cli::sentence(&config.read_admin_token().unwrap_err());
+    assert_eq!(
+        error(&config),
+        format!("`admin_token_file`: the file {file} cannot be read: No such file or directory (os error 2)")
+    );
+    for content in
+        ["", "too-short", "two-secrets-of\noperators-here", "with a space in it", "ünicode-is-no-header"]
+    {
+        std::fs::write(&path, content).unwrap();
+        let refused = "must hold one line, 16 to 256 ASCII characters without spaces";
+        assert_eq!(error(&config), format!("`admin_token_file`: the file {file} {refused}"));
+    }
+    for content in ["a-secret-of-operators", "a-secret-of-operators\n", "a-secret-of-operators\r\n"] {
+        std::fs::write(&path, content).unwrap();
+        assert_eq!(config.read_admin_token().unwrap(), AdminToken::parse("a-secret-of-operators"));
+    }
+    let both = with_flags(&[("admin_token", "a-secret-of-operators"), ("admin_token_file", file)]).refusal();
+    assert_eq!(both, "`admin_token` and `admin_token_file` are both set; keep one of them");
+
+    let given = with_flags(&[("admin_token", "a-secret-of-operators")]).load().unwrap();
+    assert!(!format!("{given:?} {:?}", given.read_admin_token()).contains("a-secret"));
+    // What is wrong with the file is told without an excerpt.
+    for wrong in ["admin_token = a-secret-of-operators", "admin_token = \"a-secret-of-operators"] {
+        let refusal = with_file(wrong).refusal();
+        assert!(refusal.contains("is not valid TOML: line 1, column "), "{refusal}");
+        assert!(!refusal.contains("secret"), "{refusal}");
+    }
+}
+
+#[test]
+fn tokens_are_told_apart_to_the_last_character() {
+    let token = AdminToken::parse("a-secret-of-operators").unwrap();
+    assert!(token.matches(b"a-secret-of-operators"));
+    for wrong in ["", "a-secret-of-operator", "a-secret-of-operatorS", "a-secret-of-operators "] {
+        assert!(!token.matches(wrong.as_bytes()), "{wrong}");
+    }
+    for (length, good) in [(15, false), (16, true), (256, true), (257, false)] {
+        assert_eq!(AdminToken::parse(&"x".repeat(length)).is_some(), good, "{length}");
     }
 }
 

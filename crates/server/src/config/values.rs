@@ -3,6 +3,7 @@
 use std::fmt;
 
 use hyper::Uri;
+use subtle::ConstantTimeEq;
 
 /// How far a change goes before its reply leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,5 +60,29 @@ impl PublicUrl {
 impl fmt::Display for PublicUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// What operators prove themselves with: visible ASCII characters without spaces, enough of them that guessing is
+/// hopeless. Nothing shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct AdminToken(Box<str>);
+
+impl AdminToken {
+    /// Parses a token; `None` when it is too short, too long, or has characters that a header cannot carry.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let sized = (16..=256).contains(&text.len());
+        (sized && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| AdminToken(text.into()))
+    }
+
+    /// Whether `given` is the token. Takes the same time wherever they differ, and tells at most the length.
+    pub(crate) fn matches(&self, given: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(given).into()
+    }
+}
+
+impl fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdminToken(hidden)")
     }
 }

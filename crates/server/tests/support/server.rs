@@ -138,8 +138,10 @@ impl Setup {
 
     fn command(&self, log: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.arg("serve").args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir"]);
-        command.arg(self.data_dir());
+        command.arg("serve").args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(self.data_dir());
+        if !self.arguments.iter().any(|argument| argument == "--admin") {
+            command.args(["--admin", "127.0.0.1:0"]);
+        }
         // What the person who runs the tests has set is not for the servers under test.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("TIDEGATE_") {

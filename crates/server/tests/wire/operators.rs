@@ -1,10 +1,11 @@
 //! Goal: what operators and their tools look at is right, and in the form that they parse.
 
 use crate::support::http::{Connection, get, request};
-use crate::support::server::Setup;
+use crate::support::server::{Server, Setup};
 use crate::support::sqs::errors::*;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::fs;
 use std::thread;
 
 #[test]
@@ -24,16 +25,100 @@ fn the_operators_listener_serves_its_pages_and_nothing_else() {
     assert_eq!(server.page("/nothing").status, 404);
     assert_eq!(server.page("//").status, 404);
     let mut connection = Connection::open(server.console).unwrap();
+    let json = ("Content-Type", "application/json");
     for (method, status) in [("POST", 405), ("DELETE", 405), ("GET", 200)] {
-        connection.write(&request(method, "/ready", &[], b"")).unwrap();
+        connection.write(&request(method, "/ready", &[json], b"")).unwrap();
         assert_eq!(connection.read().unwrap().status, status, "{method}");
     }
-    let headers = [("X-Amz-Target", "AmazonSQS.CreateQueue")];
+    let headers = [("X-Amz-Target", "AmazonSQS.CreateQueue"), json];
     connection.write(&request("POST", "/", &headers, b"{\"QueueName\":\"q\"}")).unwrap();
     assert_eq!(connection.read().unwrap().status, 405, "the API is not served here");
     // Neither are the operators' pages on the API's listener.
     assert_eq!(get(server.endpoint, "/metrics").status, 404);
     assert_eq!(server.metric("tidegate_queues"), Some(0.0));
+}
+
+const TOKEN: &str = "a-token-of-this-test";
+
+/// Status, challenge and text of one request with this `Authorization`, if any.
+fn ask(server: &Server, method: &str, path: &str, authorization: Option<&str>) -> (u16, bool, String) {
+    let mut headers = vec![("Content-Type", "application/json")];
+    headers.extend(authorization.map(|value| ("Authorization", value)));
+    let mut connection = Connection::open(server.console).unwrap();
+    connection.write(&request(method, path, &headers, b"")).unwrap();
+    let answer = connection.read().unwrap();
+    let challenge = answer.header("www-authenticate") == Some("Basic realm=\"tidegate\"");
+    (answer.status, challenge, answer.text())
+}
+
+#[test]
+fn a_token_guards_everything_but_the_probes() {
+    let server = Setup::new().env("TIDEGATE_ADMIN_TOKEN", TOKEN).env("TIDEGATE_LOG_LEVEL", "trace").start();
+    server.client().create("q");
+    let bearer = format!("Bearer {TOKEN}");
+    // `anyone:a-token-of-this-test`, and the same with another last letter.
+    let basic = "Basic YW55b25lOmEtdG9rZW4tb2YtdGhpcy10ZXN0";
+    let basic_wrong = "Basic YW55b25lOmEtdG9rZW4tb2YtdGhpcy10ZXNz";
+    for (path, found) in [("/", 200), ("/metrics", 200), ("/nothing", 404), ("/api/anything", 404)] {
+        assert_eq!(ask(&server, "GET", path, Some(&bearer)).0, found, "{path}");
+        assert_eq!(ask(&server, "GET", path, Some(basic)).0, found, "{path}");
+        for wrong in [None, Some("Bearer wrong-but-long-enough"), Some(basic_wrong), Some(TOKEN)] {
+            for method in ["GET", "POST", "DELETE"] {
+                let (status, challenge, text) = ask(&server, method, path, wrong);
+                assert_eq!((status, challenge), (401, true), "{method} {path} {wrong:?}");
+                assert!(text.contains("token") && !text.contains(TOKEN), "{text}");
+            }
+        }
+    }
+    for path in ["/health", "/ready"] {
+        assert_eq!(ask(&server, "GET", path, None).0, 200, "{path}");
+    }
+    assert_eq!(get(server.endpoint, "/health").status, 200);
+    let log = server.log();
+    assert!(log.contains("refused a request to the operators' listener"), "{log}");
+    assert!(!log.contains(TOKEN) && !log.contains(&basic[6..]) && !server.banner.contains(TOKEN), "{log}");
+}
+
+#[test]
+fn other_sites_cannot_make_a_browser_change_anything() {
+    let server = Setup::new().start();
+    let host = server.console.to_string();
+    let json = ("Content-Type", "application/json");
+    for (headers, status) in [
+        (&[json][..], 405),
+        (&[json, ("Host", &host), ("Origin", &format!("http://{host}"))], 405),
+        (&[json, ("Origin", "https://evil.example")], 403),
+        (&[json, ("Sec-Fetch-Site", "cross-site")], 403),
+        (&[json, ("Host", "evil.example")], 403),
+        (&[("Content-Type", "application/x-www-form-urlencoded")], 415),
+        (&[], 415),
+    ] {
+        let mut connection = Connection::open(server.console).unwrap();
+        connection.write(&request("POST", "/", headers, b"{}")).unwrap();
+        assert_eq!(connection.read().unwrap().status, status, "{headers:?}");
+    }
+}
+
+#[test]
+fn a_reachable_operators_listener_needs_a_token() {
+    let reachable = || Setup::new().arg("--admin").arg("0.0.0.0:0");
+    let (status, text) = reachable().arg("--allow-anonymous").start_refused();
+    assert_eq!(status.code(), Some(1), "{text}");
+    for expected in ["flag --admin: `admin` is 0.0.0.0:0", "TIDEGATE_ADMIN_TOKEN", "`admin_token_file`"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let (_, text) = reachable().env("TIDEGATE_ADMIN_TOKEN", "short-secret").start_refused();
+    assert!(text.contains("must be 16 to 256 ASCII characters") && !text.contains("short-secret"), "{text}");
+
+    let setup = reachable();
+    fs::write(setup.file("token"), format!("{TOKEN}\n")).unwrap();
+    let file = setup.file("token").to_str().unwrap().to_owned();
+    let mut server = setup.env("TIDEGATE_ADMIN_TOKEN_FILE", &file).start();
+    server.console.set_ip([127, 0, 0, 1].into());
+    assert_eq!(ask(&server, "GET", "/", None).0, 401);
+    assert_eq!(ask(&server, "GET", "/", Some(&format!("Bearer {TOKEN}"))).0, 200);
+    let log = server.log();
+    assert!(log.contains("operators' tokens cross the network unencrypted") && !log.contains(TOKEN), "{log}");
 }
 
 #[test]
