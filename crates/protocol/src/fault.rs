@@ -98,6 +98,7 @@ shapes! {
     QueueNameExists: sqs "QueueNameExists", "QueueAlreadyExists", 400, Sender, false;
     PurgeInProgress: sqs "PurgeQueueInProgress",
         "AWS.SimpleQueueService.PurgeQueueInProgress", 403, Sender, true;
+    ResourceMissing: sqs "ResourceNotFoundException", "ResourceNotFoundException", 404, Sender, false;
     OverLimit: sqs "OverLimit", "OverLimit", 403, Sender, true;
 }
 
@@ -194,9 +195,9 @@ pub enum Fault {
     #[error("Value {value} for parameter {name} is invalid. Reason: {reason}")]
     Value { name: &'static str, value: Box<str>, reason: Cow<'static, str> },
     #[error(
-        "Value for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and 1000."
+        "Value for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and {most}."
     )]
-    MaxResults,
+    MaxResults { most: usize },
     #[error("Invalid or expired next token.")]
     NextToken,
     #[error("{reason}")]
@@ -265,8 +266,6 @@ pub enum Fault {
 
     #[error("The input receipt handle \"{handle}\" is not a valid receipt handle.")]
     ReceiptHandle { handle: Box<str> },
-    #[error("{action} is not supported yet.")]
-    ActionUnsupported { action: &'static str },
     #[error(
         "You must wait 60 seconds after deleting a queue before you can create another with the same name."
     )]
@@ -282,6 +281,36 @@ pub enum Fault {
     TooManyInFlight,
     #[error("This server holds at most {limit} queues.")]
     TooManyQueues { limit: usize },
+
+    #[error(
+        "You must use this format to specify the {parameter}: \
+         arn:<partition>:<service>:<region>:<account-id>:<resource-id>"
+    )]
+    ArnForm { parameter: &'static str },
+    #[error("The resource that you specified for the {parameter} parameter doesn't exist.")]
+    ResourceMissing { parameter: &'static str },
+    #[error(
+        "Value for parameter MaxNumberOfMessagesPerSecond is invalid. \
+         Reason: You must enter a number that's between 1 and 500."
+    )]
+    MoveRate,
+    #[error("Value for parameter TaskHandle is invalid.")]
+    TaskHandle,
+    #[error("Source queue must be configured as a Dead Letter Queue.")]
+    SourceNotDeadLetterQueue,
+    #[error("Source queue arn and destination queue arn cannot be the same.")]
+    MoveToItself,
+    #[error("The source queue and destination queue must be of the same queue type.")]
+    MoveTypesDiffer,
+    #[error(
+        "There is already a task running. \
+         Only one active task is allowed for a source queue arn at a given time."
+    )]
+    MoveTaskRunning,
+    #[error("Task does not exist.")]
+    MoveTaskMissing,
+    #[error("At most {limit} message move tasks of an account can run at a time.")]
+    TooManyMoveTasks { limit: usize },
 }
 
 impl Fault {
@@ -316,7 +345,7 @@ impl Fault {
             | Fault::NoQueueName
             | Fault::EmptyQueueName
             | Fault::Value { .. }
-            | Fault::MaxResults
+            | Fault::MaxResults { .. }
             | Fault::NextToken
             | Fault::Tag { .. }
             | Fault::TooManyTags { .. }
@@ -337,15 +366,24 @@ impl Fault {
             | Fault::EmptyAttributeValue { .. }
             | Fault::NotANumber { .. }
             | Fault::SystemAttributeName { .. }
-            | Fault::SystemAttributeValue { .. } => Shape::ParameterValue,
+            | Fault::SystemAttributeValue { .. }
+            | Fault::ArnForm { .. }
+            | Fault::MoveRate
+            | Fault::TaskHandle
+            | Fault::SourceNotDeadLetterQueue
+            | Fault::MoveToItself
+            | Fault::MoveTypesDiffer
+            | Fault::MoveTaskRunning => Shape::ParameterValue,
             Fault::BodyCharacter { .. } => Shape::MessageContents,
             Fault::ReceiptHandle { .. } => Shape::ReceiptHandle,
-            Fault::ListValues | Fault::ActionUnsupported { .. } => Shape::Unsupported,
+            Fault::ListValues => Shape::Unsupported,
             Fault::QueueDeletedRecently => Shape::QueueDeletedRecently,
             Fault::QueueExists { .. } => Shape::QueueNameExists,
             Fault::PurgeInProgress { .. } => Shape::PurgeInProgress,
+            Fault::ResourceMissing { .. } | Fault::MoveTaskMissing => Shape::ResourceMissing,
             Fault::TooManyInFlight
             | Fault::TooManyQueues { .. }
+            | Fault::TooManyMoveTasks { .. }
             | Fault::PolicyOverLimit { .. }
             | Fault::TooManyActions { .. } => Shape::OverLimit,
         }
@@ -429,6 +467,14 @@ impl Fault {
             EngineError::StorageFull => {
                 Fault::Unavailable { reason: "there is no room for new messages on its disk" }
             }
+            EngineError::MoveSourceMissing => Fault::ResourceMissing { parameter: "SourceArn" },
+            EngineError::MoveDestinationMissing => Fault::ResourceMissing { parameter: "DestinationArn" },
+            EngineError::SourceNotDeadLetterQueue => Fault::SourceNotDeadLetterQueue,
+            EngineError::MoveToItself => Fault::MoveToItself,
+            EngineError::MoveTypesDiffer => Fault::MoveTypesDiffer,
+            EngineError::MoveTaskRunning => Fault::MoveTaskRunning,
+            EngineError::MoveTaskMissing => Fault::MoveTaskMissing,
+            EngineError::TooManyMoveTasks { limit } => Fault::TooManyMoveTasks { limit },
             // The engine's errors are open-ended; one without a mapping is a fault of ours.
             _ => Fault::Internal,
         }

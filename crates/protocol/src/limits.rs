@@ -2,6 +2,7 @@
 //! ([`tidegate_policy::limits`]).
 
 use std::ops::RangeInclusive;
+use tidegate_engine::limits as engine;
 
 /// Bytes of one request body. A batch of 1 MiB is six times as long when a JSON client escapes every
 /// character.
@@ -42,6 +43,10 @@ pub const KMS_KEY_BYTES: usize = 2_048;
 pub const KMS_REUSE_PERIOD: RangeInclusive<u64> = 60..=86_400;
 /// Range of `maxReceiveCount`.
 pub const MAX_RECEIVE_COUNT: RangeInclusive<u32> = 1..=1_000;
+/// Messages a second of a move task (SQS API reference, `StartMessageMoveTask`).
+pub const MOVE_RATE: RangeInclusive<u32> = 1..=500;
+/// Move tasks of one answer.
+pub const MOVE_TASKS: RangeInclusive<usize> = 1..=engine::MOVE_TASKS_KEPT;
 /// Source queue ARNs of a redrive allow policy.
 pub const SOURCE_QUEUES: usize = 10;
 /// Bytes of a host name with its port (RFC 1035: 253 and a port).

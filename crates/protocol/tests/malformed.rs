@@ -218,6 +218,8 @@ fn name() -> impl Strategy<Value = &'static str> {
         "MessageGroupId",
         "MessageDeduplicationId",
         "ReceiveRequestAttemptId",
+        "SourceArn",
+        "TaskHandle",
         "Name",
         "Value",
         "1",

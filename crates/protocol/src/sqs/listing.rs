@@ -44,7 +44,7 @@ impl Listing {
             None => limits::LIST_MAX,
             Some(max) => {
                 let max = usize::try_from(max).ok().filter(|max| (1..=limits::LIST_MAX).contains(max));
-                max.ok_or(Fault::MaxResults)?
+                max.ok_or(Fault::MaxResults { most: limits::LIST_MAX })?
             }
         };
         let after = token.map(|token| key.decode_page(&token, &owner, &question).ok_or(Fault::NextToken));

@@ -15,6 +15,7 @@ mod list_dead_letter_source_queues;
 mod list_queues;
 mod listing;
 mod message;
+mod move_tasks;
 mod permission;
 mod policy;
 mod receive_message;
@@ -134,6 +135,11 @@ enum Pending {
     SentBatch(send_message::Batch),
     SettledBatch(batch::Settled),
     Received(receive_message::Selection),
+    /// The handle of the task.
+    MoveTaskStarted(String),
+    /// The queue that the tasks empty.
+    MoveTasks(QueueAddress),
+    MoveTaskCancelled,
 }
 
 /// What an action makes of its input: the command, and how to answer.
@@ -291,12 +297,12 @@ fn decode_action(
     scope: &mut Scope<'_, '_>,
 ) -> Result<Accepted, Refused> {
     match action {
-        Action::StartMessageMoveTask | Action::ListMessageMoveTasks | Action::CancelMessageMoveTask => {
-            Err(Fault::ActionUnsupported { action: action.name() }.into())
-        }
         Action::CreateQueue => Ok(create_queue::decode(&mut input, scope)?),
         Action::GetQueueUrl => Ok(get_queue_url::decode(&mut input, scope)?),
         Action::ListQueues => Ok(list_queues::decode(&mut input, scope)?),
+        Action::StartMessageMoveTask => Ok(move_tasks::decode_start(&mut input, scope)?),
+        Action::ListMessageMoveTasks => Ok(move_tasks::decode_list(&mut input)?),
+        Action::CancelMessageMoveTask => Ok(move_tasks::decode_cancel(&mut input)?),
         _ => {
             let queue = scope.queue(&mut input)?;
             decode_queue_action(action, &mut input, &queue, scope)
@@ -416,6 +422,11 @@ impl Pending {
             (Pending::SentBatch(batch), Reply::Done) => batch.write(Vec::new(), out),
             (Pending::SettledBatch(batch), Reply::Settled(results)) => batch.write(results, out),
             (Pending::SettledBatch(batch), Reply::Done) => batch.write(Vec::new(), out),
+            (Pending::MoveTaskStarted(handle), Reply::Done) => out.text("TaskHandle", handle),
+            (Pending::MoveTasks(source), Reply::MoveTasks(tasks)) => move_tasks::write(source, &tasks, out),
+            (Pending::MoveTaskCancelled, Reply::MoveTaskCancelled { moved }) => {
+                out.number(move_tasks::MOVED, moved);
+            }
             (Pending::Received(selection), Reply::Received(deliveries))
                 if deliveries.len() == messages.len() =>
             {

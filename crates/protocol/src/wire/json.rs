@@ -3,7 +3,7 @@
 use super::{ListName, MapName, Members, Output, Value};
 use crate::fault::Fault;
 use crate::limits;
-use crate::text::find_byte;
+use crate::text::{Decimal, find_byte};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -247,6 +247,11 @@ impl Output for JsonOutput {
     fn boolean(&mut self, name: &'static str, value: bool) {
         self.name(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn number(&mut self, name: &'static str, value: u64) {
+        self.name(name);
+        self.out.extend_from_slice(Decimal::new(value).as_str().as_bytes());
     }
 
     fn blob(&mut self, name: &'static str, raw: &[u8]) {

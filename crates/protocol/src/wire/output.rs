@@ -30,6 +30,9 @@ pub(crate) trait Output: Sized {
     /// A member that is true or false.
     fn boolean(&mut self, name: &'static str, value: bool);
 
+    /// A member that is a whole number.
+    fn number(&mut self, name: &'static str, value: u64);
+
     /// A member of raw bytes, written in base64.
     fn blob(&mut self, name: &'static str, raw: &[u8]);
 

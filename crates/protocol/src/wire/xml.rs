@@ -3,7 +3,7 @@
 use super::{ListName, MapName, Output};
 use crate::fault::{Fault, Side};
 use crate::http::RequestIdText;
-use crate::text::find_byte;
+use crate::text::{Decimal, find_byte};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -84,6 +84,10 @@ impl Output for XmlOutput {
 
     fn boolean(&mut self, name: &'static str, value: bool) {
         self.text(name, if value { "true" } else { "false" });
+    }
+
+    fn number(&mut self, name: &'static str, value: u64) {
+        self.text(name, Decimal::new(value).as_str());
     }
 
     fn blob(&mut self, name: &'static str, raw: &[u8]) {

@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod messages;
+mod move_tasks;
 mod queues;
 mod redrive;
 
@@ -40,6 +41,7 @@ const SHAPES: &[Shape] = &[
     ("AWS.SimpleQueueService.InvalidBatchEntryId", "com.amazonaws.sqs#InvalidBatchEntryId", 400),
     ("AWS.SimpleQueueService.UnsupportedOperation", "com.amazonaws.sqs#UnsupportedOperation", 400),
     ("OverLimit", "com.amazonaws.sqs#OverLimit", 403),
+    ("ResourceNotFoundException", "com.amazonaws.sqs#ResourceNotFoundException", 404),
     ("RequestThrottled", "com.amazonaws.sqs#RequestThrottled", 403),
     ("InvalidAddress", "com.amazonaws.sqs#InvalidAddress", 404),
     ("InvalidParameterValue", "com.amazon.coral.service#InvalidParameterValueException", 400),
@@ -126,6 +128,7 @@ const REQUESTS: &[&[Row]] = &[
     messages::RECEIVES,
     redrive::POLICY,
     redrive::ALLOW_POLICY,
+    move_tasks::MOVE_TASKS,
 ];
 
 #[test]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{
     AccountId, AttributeValue, Command, Counts, DeduplicationScope, Delivery, Document, Error,
-    FifoAttributes, FifoThroughputLimit, Message, MessageAttribute, MessageId, MessageSeq, Origin, Position,
-    QueueAddress, QueueAttributes, QueueId, QueueName, QueueView, Receipt, RedriveAllowPolicy, RedrivePolicy,
-    Region, Reply, SendEntry, Sent, StoredMessage,
+    FifoAttributes, FifoThroughputLimit, Message, MessageAttribute, MessageId, MessageSeq, MoveTask,
+    MoveTaskFailure, MoveTaskId, MoveTaskOutcome, Origin, Position, QueueAddress, QueueAttributes, QueueId,
+    QueueName, QueueView, Receipt, RedriveAllowPolicy, RedrivePolicy, Region, Reply, SendEntry, Sent,
+    StoredMessage,
 };
 
 type Outcome = (Result<Reply, Error>, Vec<StoredMessage>);
@@ -30,6 +31,8 @@ pub(crate) fn outcome(text: &str, command: &Command) -> Outcome {
         }
         "view" => Reply::Queue(Box::new(view(words.next().unwrap(), command))),
         "received" => return received(words.next().unwrap()),
+        "tasks" => Reply::MoveTasks(words.map(move_task).collect()),
+        "cancelled" => Reply::MoveTaskCancelled { moved: words.next().unwrap().parse().unwrap() },
         other => panic!("no outcome is called {other:?}"),
     };
     (Ok(reply), Vec::new())
@@ -88,6 +91,14 @@ fn error(name: &str) -> Error {
         "NotAvailable" => Error::NotAvailable,
         "VisibilityBeyondLimit" => Error::VisibilityBeyondLimit,
         "StorageFull" => Error::StorageFull,
+        "MoveSourceMissing" => Error::MoveSourceMissing,
+        "MoveDestinationMissing" => Error::MoveDestinationMissing,
+        "SourceNotDeadLetterQueue" => Error::SourceNotDeadLetterQueue,
+        "MoveToItself" => Error::MoveToItself,
+        "MoveTypesDiffer" => Error::MoveTypesDiffer,
+        "MoveTaskRunning" => Error::MoveTaskRunning,
+        "MoveTaskMissing" => Error::MoveTaskMissing,
+        "TooManyMoveTasks" => Error::TooManyMoveTasks { limit: 100 },
         "AttributeOfFifo:FifoQueue" => Error::AttributeOfFifo { attribute: "FifoQueue" },
         "AttributeOfFifo:ContentBasedDeduplication" => {
             Error::AttributeOfFifo { attribute: "ContentBasedDeduplication" }
@@ -147,6 +158,37 @@ fn grants(count: usize) -> Document {
     let statements: Vec<_> = (0..count).map(statement).collect();
     let text = format!(r#"{{ "Statement": [{}] }}"#, statements.join(", "));
     Document { canonical: text.as_str().into(), text: text.into() }
+}
+
+/// A task to return five messages to where they came from, of which it has moved two; one that has a
+/// destination has a rate too.
+fn move_task(kind: &str) -> MoveTask {
+    let mut task = MoveTask {
+        id: MoveTaskId(MessageId::from_random([5; 16]).0),
+        destination: None,
+        rate: None,
+        started_at: super::NOW,
+        to_move: 5,
+        moved: 2,
+        outcome: None,
+    };
+    task.outcome = match kind {
+        "running" => None,
+        "running-to" => {
+            let name = QueueName::parse("archive").unwrap();
+            task.destination =
+                Some(QueueAddress { account: AccountId::default(), region: Region::default(), name });
+            task.rate = Some(500);
+            None
+        }
+        "completed" => Some(MoveTaskOutcome::Completed),
+        "cancelled" => Some(MoveTaskOutcome::Cancelled),
+        "destination-missing" => Some(MoveTaskOutcome::Failed(MoveTaskFailure::DestinationMissing)),
+        "source-unknown" => Some(MoveTaskOutcome::Failed(MoveTaskFailure::SourceUnknown)),
+        "timed-out" => Some(MoveTaskOutcome::Failed(MoveTaskFailure::TimedOut)),
+        other => panic!("no move task is called {other:?}"),
+    };
+    task
 }
 
 fn received(kind: &str) -> Outcome {
