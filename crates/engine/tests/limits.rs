@@ -123,6 +123,19 @@ fn a_message_of_exactly_the_limit_passes() {
 }
 
 #[test]
+fn one_message_that_is_too_long_fails_all_that_are_sent_to_a_fifo_queue_with_it() {
+    let mut t = TestEngine::with_fifo_queue();
+    t.set("q.fifo", AttributeChange::MaximumMessageSize(1024));
+    let mut send = |sizes: [usize; 2]| {
+        let [first, second] = sizes.map(|size| "x".repeat(size));
+        let entries = vec![t.entry("g", "first", &first), t.entry("g", "second", &second)];
+        (t.try_send_entries("q.fifo", entries).map(|sent| sent.len()), t.counts("q.fifo").0)
+    };
+    assert_eq!(send([1, 1025]), (Err(Error::MessageTooLong { limit: 1024 }), 0));
+    assert_eq!(send([1, 1024]), (Ok(2), 2), "the first one was not remembered either");
+}
+
+#[test]
 fn attributes_count_with_name_type_and_value() {
     let mut t = TestEngine::new();
     t.create_with("q", &[AttributeChange::MaximumMessageSize(1024)]);

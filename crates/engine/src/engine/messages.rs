@@ -19,7 +19,7 @@ impl Engine {
     ) -> Result<(), Error> {
         assert!(entries.len() <= limits::BATCH_ENTRIES, "the protocol bounds batches");
         let id = self.find(queue)?;
-        self.check_deduplication(id, &entries)?;
+        self.check_fifo(id, &entries)?;
         self.advance(now, id);
         let sent = entries.into_iter().map(|entry| self.send_one(now, id, entry, journal)).collect();
         journal.reply(request, Ok(Reply::Sent(sent)));
@@ -51,14 +51,21 @@ impl Engine {
         Ok(sent)
     }
 
-    /// Messages for a FIFO queue need deduplication ids; a digest of the body is one only where the queue says so.
-    fn check_deduplication(&mut self, id: QueueId, entries: &[SendEntry]) -> Result<(), Error> {
-        let Some(fifo) = self.queue(id).attributes.fifo else { return Ok(()) };
+    /// Messages for a FIFO queue are accepted together or not at all, since each is to come after the ones before it.
+    /// They need deduplication ids; a digest of the body is one only where the queue says so.
+    fn check_fifo(&mut self, id: QueueId, entries: &[SendEntry]) -> Result<(), Error> {
+        let attributes = &self.queue(id).attributes;
+        let Some(fifo) = attributes.fifo else { return Ok(()) };
+        let limit = attributes.maximum_message_size;
         let lacks_id = |entry: &SendEntry| {
             entry.message.deduplication_id.is_none()
                 || (entry.content_based && !fifo.content_based_deduplication)
         };
-        if entries.iter().any(lacks_id) { Err(Error::DeduplicationIdMissing) } else { Ok(()) }
+        if entries.iter().any(lacks_id) {
+            return Err(Error::DeduplicationIdMissing);
+        }
+        let is_too_long = |entry: &SendEntry| entry.message.size() > limit as usize;
+        if entries.iter().any(is_too_long) { Err(Error::MessageTooLong { limit }) } else { Ok(()) }
     }
 
     /// What the sender of a duplicate is told.
