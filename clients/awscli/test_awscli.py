@@ -254,7 +254,6 @@ def test_delay_and_purge(aws, url):
     aws.fails("AWS.SimpleQueueService.PurgeQueueInProgress", "purge-queue", queue_url=url)
 
 
-@pytest.mark.xfail(reason="FIFO queues are not built yet", strict=True, raises=Failed)
 def test_fifo(aws, name):
     url = aws(
         "create-queue", queue_name=f"{name}.fifo", attributes="FifoQueue=true,ContentBasedDeduplication=true"
