@@ -72,6 +72,10 @@ macro_rules! shapes {
 shapes! {
     // variant: namespace "shape", "query code", status, side, retry;
     RequestTooLong: coral "RequestEntityTooLargeException", "RequestEntityTooLarge", 413, Sender, false;
+    IncompleteSignature: coral "IncompleteSignatureException", "IncompleteSignature", 400, Sender, false;
+    InvalidSignature: coral "InvalidSignatureException", "SignatureDoesNotMatch", 403, Sender, false;
+    UnknownAccessKey: coral "UnrecognizedClientException", "InvalidClientTokenId", 403, Sender, false;
+    AccessDenied: coral "AccessDeniedException", "AccessDenied", 403, Sender, false;
     UnknownOperation: coral "UnknownOperationException", "InvalidAction", 400, Sender, false;
     Serialization: coral "SerializationException", "MalformedInput", 400, Sender, false;
     Unavailable: coral "ServiceUnavailableException", "ServiceUnavailable", 503, Receiver, true;
@@ -115,6 +119,28 @@ const ALLOWED: &str = "the set of allowed characters is #x9 | #xA | #xD | [#x20-
 pub enum Fault {
     #[error("The request is longer than {limit} bytes.")]
     RequestTooLong { limit: usize },
+    #[error("{reason}")]
+    IncompleteSignature { reason: Cow<'static, str> },
+    #[error("Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.")]
+    TwoSignatures,
+    #[error("Signature expired: {signed} is now earlier than {earliest} ({now} - {allowed})")]
+    SignatureExpired { signed: Box<str>, earliest: Box<str>, now: Box<str>, allowed: Box<str> },
+    #[error("Signature not yet current: {signed} is still later than {latest} ({now} + {allowed})")]
+    SignatureNotYetCurrent { signed: Box<str>, latest: Box<str>, now: Box<str>, allowed: Box<str> },
+    #[error("{header} must be a 'SignedHeader' in the AWS Authorization.")]
+    HeaderNotSigned { header: &'static str },
+    #[error("{reasons}")]
+    SignatureScope { reasons: Box<str> },
+    #[error("The security token included in the request is invalid.")]
+    UnknownAccessKey,
+    /// Some services append the canonical request and the string to sign; SQS does not.
+    #[error(
+        "The request signature we calculated does not match the signature you provided. \
+         Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
+    )]
+    SignatureMismatch,
+    #[error("Access to the resource {resource} is denied.")]
+    Unsigned { resource: Box<str> },
     #[error("The action {action} is not valid for this endpoint.")]
     UnknownAction { action: Box<str> },
     /// Neither an action nor a target: answered by a bare element, not by an error response.
@@ -318,6 +344,15 @@ impl Fault {
     pub fn shape(&self) -> Shape {
         match self {
             Fault::RequestTooLong { .. } => Shape::RequestTooLong,
+            Fault::IncompleteSignature { .. } => Shape::IncompleteSignature,
+            Fault::TwoSignatures
+            | Fault::SignatureExpired { .. }
+            | Fault::SignatureNotYetCurrent { .. }
+            | Fault::HeaderNotSigned { .. }
+            | Fault::SignatureScope { .. }
+            | Fault::SignatureMismatch => Shape::InvalidSignature,
+            Fault::UnknownAccessKey => Shape::UnknownAccessKey,
+            Fault::Unsigned { .. } => Shape::AccessDenied,
             Fault::UnknownAction { .. } | Fault::NoAction => Shape::UnknownOperation,
             Fault::Malformed { .. } => Shape::Serialization,
             Fault::Unavailable { .. } => Shape::Unavailable,

@@ -7,12 +7,20 @@ use crate::wire::{self, Dialect};
 pub trait Headers {
     /// The first value of a header, if it is text.
     fn get(&self, name: &str) -> Option<&str>;
+
+    /// Shows every value of a header, in their order, as bytes.
+    fn visit(&self, name: &str, see: &mut dyn FnMut(&[u8]));
 }
 
 /// A plain list of headers.
 impl Headers for &[(&str, &str)] {
     fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    fn visit(&self, name: &str, see: &mut dyn FnMut(&[u8])) {
+        let named = self.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        named.for_each(|(_, value)| see(value.as_bytes()));
     }
 }
 

@@ -18,6 +18,7 @@
 //!     now: Timestamp::from_millis(1_700_000_000_000),
 //!     request_id: *b"7c1b8a3e-92d4-4e57-8f10-2b6d0a9e4c77",
 //!     receipt_key: ReceiptKey([7; 16]),
+//!     credentials: None,
 //!     account: Default::default(),
 //!     region: &Default::default(),
 //!     urls: UrlSettings {
@@ -45,6 +46,10 @@ mod sqs;
 mod text;
 mod wire;
 
+pub use auth::{
+    ActionPattern, Credential, Credentials, Grant, Home, Identity, Principal, ResourcePattern, SecretKey,
+    User, is_access_key, is_user_name,
+};
 pub use fault::{Fault, Row, Shape, Side};
 pub use http::{Headers, Request, RequestIdText, Response};
 pub use queue_url::UrlSettings;
@@ -55,12 +60,14 @@ use tidegate_engine::{AccountId, Region, Timestamp};
 
 /// What decoding needs of its surroundings.
 pub struct Context<'a> {
-    /// The time of the request: what a signature's age will be measured by.
+    /// The time of the request: what a signature's age is measured by.
     pub now: Timestamp,
     /// The request's id, a UUID.
     pub request_id: RequestIdText,
     /// Makes and checks receipt handles.
     pub receipt_key: ReceiptKey,
+    /// The keys that may sign; every request must then be signed by one. `None` accepts every caller.
+    pub credentials: Option<&'a Credentials>,
     /// The account of callers whose credential names none.
     pub account: AccountId,
     /// The region of callers whose credential names none; queues of it have no region in their URL.

@@ -51,3 +51,5 @@ pub const MOVE_TASKS: RangeInclusive<usize> = 1..=engine::MOVE_TASKS_KEPT;
 pub const SOURCE_QUEUES: usize = 10;
 /// Bytes of a host name with its port (RFC 1035: 253 and a port).
 pub const HOST_BYTES: usize = 260;
+/// Headers that one signature may cover. SDKs sign about ten.
+pub const SIGNED_HEADERS: usize = 128;

@@ -8,7 +8,7 @@
 //! Reading ignores scheme, port and leading path. The region is the first found of: the path's, an AWS
 //! host's, the caller's. A bare queue name is a queue of the caller's account.
 
-use crate::auth::Identity;
+use crate::auth::Home;
 use crate::http::Request;
 use crate::limits;
 use tidegate_engine::{AccountId, QueueAddress, QueueName, Region};
@@ -31,20 +31,25 @@ pub(crate) fn base(request: &Request<'_>, settings: &UrlSettings<'_>) -> String 
     if let Some(url) = settings.public_url {
         return url.trim_end_matches('/').to_owned();
     }
-    let forwarded = |name| {
-        let header = request.headers.get(name).filter(|_| settings.trust_forwarded)?;
-        header.split(',').next().map(str::trim).filter(|value| !value.is_empty())
-    };
-    let scheme = match forwarded("x-forwarded-proto") {
+    let scheme = match forwarded("x-forwarded-proto", request, settings) {
         Some(proto) if proto.eq_ignore_ascii_case("https") => "https",
         Some(proto) if proto.eq_ignore_ascii_case("http") => "http",
         _ => settings.scheme,
     };
-    let host = forwarded("x-forwarded-host")
-        .filter(|host| is_host(host))
+    let host = forwarded_host(request, settings)
         .or_else(|| request.headers.get("host").filter(|host| is_host(host)))
         .unwrap_or(settings.fallback_host);
     format!("{scheme}://{host}")
+}
+
+/// The host that the client called, if a trusted proxy says so.
+pub(crate) fn forwarded_host<'a>(request: &Request<'a>, settings: &UrlSettings<'_>) -> Option<&'a str> {
+    forwarded("x-forwarded-host", request, settings).filter(|host| is_host(host))
+}
+
+fn forwarded<'a>(name: &str, request: &Request<'a>, settings: &UrlSettings<'_>) -> Option<&'a str> {
+    let header = request.headers.get(name).filter(|_| settings.trust_forwarded)?;
+    header.split(',').next().map(str::trim).filter(|value| !value.is_empty())
 }
 
 /// Whether `text` can stand as host and port in a URL that is handed back to a client.
@@ -64,7 +69,7 @@ pub(crate) fn build(base: &str, queue: &QueueAddress, default_region: &Region) -
 }
 
 /// Reads a `QueueUrl` parameter. `None` when its last part is no queue name.
-pub(crate) fn parse(url: &str, caller: &Identity) -> Option<QueueAddress> {
+pub(crate) fn parse(url: &str, caller: &Home) -> Option<QueueAddress> {
     let (host, path) = match url.split_once("://") {
         Some((_, rest)) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
         None => ("", url),
@@ -74,14 +79,14 @@ pub(crate) fn parse(url: &str, caller: &Identity) -> Option<QueueAddress> {
 }
 
 /// Reads the path of a request: `None` unless it is a queue's, `…/<12-digit account>/<name>`.
-pub(crate) fn parse_path(path: &str, host: &str, caller: &Identity) -> Option<QueueAddress> {
+pub(crate) fn parse_path(path: &str, host: &str, caller: &Home) -> Option<QueueAddress> {
     let mut parts = path.trim_end_matches('/').rsplit('/');
     let (_name, account) = (parts.next()?, parts.next()?);
     AccountId::parse(account)?;
     resolve(host, path, caller)
 }
 
-fn resolve(host: &str, path: &str, caller: &Identity) -> Option<QueueAddress> {
+fn resolve(host: &str, path: &str, caller: &Home) -> Option<QueueAddress> {
     let mut parts = path.trim_end_matches('/').rsplit('/');
     let name = QueueName::parse(parts.next()?)?;
     let account = parts.next().and_then(AccountId::parse);
@@ -114,8 +119,8 @@ fn region_form(text: &str) -> Option<Region> {
 mod tests {
     use super::*;
 
-    fn caller() -> Identity {
-        Identity {
+    fn caller() -> Home {
+        Home {
             account: AccountId::parse("111111111111").unwrap(),
             region: Region::parse("eu-west-1").unwrap(),
         }
@@ -208,7 +213,7 @@ mod tests {
                 name: name.clone(),
             };
             let url = build("http://h:1/prefix", &queue, &Region::default());
-            let reader = Identity { account: AccountId::default(), region: Region::default() };
+            let reader = Home { account: AccountId::default(), region: Region::default() };
             assert_eq!(parse(&url, &reader), Some(queue), "{url}");
         }
     }

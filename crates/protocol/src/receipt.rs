@@ -76,7 +76,7 @@ impl ReceiptKey {
     pub(crate) fn decode_page(
         &self,
         token: &str,
-        owner: &crate::auth::Identity,
+        owner: &crate::auth::Home,
         prefix: &str,
     ) -> Option<QueueName> {
         if token.len() > limits::HANDLE_BYTES {
@@ -116,7 +116,7 @@ fn is_equal(a: &[u8], b: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Identity;
+    use crate::auth::Home;
     use tidegate_engine::{AccountId, Region};
 
     const KEY: ReceiptKey = ReceiptKey(*b"0123456789abcdef");
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn page_tokens_belong_to_their_listing() {
-        let owner = Identity { account: AccountId::default(), region: Region::default() };
+        let owner = Home { account: AccountId::default(), region: Region::default() };
         let last = QueueAddress {
             account: owner.account,
             region: owner.region.clone(),
@@ -150,7 +150,7 @@ mod tests {
         let token = KEY.encode_page(&last, "orders");
         assert_eq!(KEY.decode_page(&token, &owner, "orders"), Some(last.name.clone()));
         assert_eq!(KEY.decode_page(&token, &owner, "order"), None);
-        let elsewhere = Identity { region: Region::parse("eu-west-1").unwrap(), ..owner.clone() };
+        let elsewhere = Home { region: Region::parse("eu-west-1").unwrap(), ..owner.clone() };
         assert_eq!(KEY.decode_page(&token, &elsewhere, "orders"), None);
         for garbage in ["", "A", "garbage", &token[2..]] {
             assert_eq!(KEY.decode_page(garbage, &owner, "orders"), None);

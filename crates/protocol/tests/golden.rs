@@ -16,6 +16,8 @@
 //! what the client gets (written by the test)
 //! ```
 //!
+//! The cases of `authentication.txt` meet a server with a credential, all others one without.
+//!
 //! `UPDATE_GOLDEN=1 cargo test -p tidegate-protocol --test golden` rewrites command and response; read the
 //! diff.
 
@@ -26,7 +28,7 @@ mod support;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use support::outcome::outcome;
-use support::{RawRequest, decode_raw};
+use support::{RawRequest, decode_raw, decode_signed};
 use tidegate_engine::Command;
 use tidegate_protocol::{Call, Decoded, Response};
 
@@ -38,7 +40,9 @@ fn requests_and_responses_are_the_recorded_ones() {
     assert!(files.len() >= 10, "the golden files are found");
     for path in files {
         let recorded = read(&path);
-        let actual: String = format!("\n{recorded}").split("\n== ").skip(1).map(replay).collect();
+        let decode = if path.ends_with("authentication.txt") { decode_signed } else { decode_raw };
+        let cases = format!("\n{recorded}");
+        let actual: String = cases.split("\n== ").skip(1).map(|case| replay(case, decode)).collect();
         if actual == recorded {
             continue;
         }
@@ -52,12 +56,12 @@ fn requests_and_responses_are_the_recorded_ones() {
 }
 
 /// Runs one case and writes it anew.
-fn replay(case: &str) -> String {
+fn replay(case: &str, decode: fn(&RawRequest) -> Decoded) -> String {
     let (title, rest) = case.split_once('\n').expect("a case has a title");
     let rest = rest.strip_prefix("-- request\n").unwrap_or_else(|| panic!("no request in {title}"));
     let (request, rest) = rest.split_once("\n-- engine:").unwrap_or_else(|| panic!("no engine in {title}"));
     let engine = rest.lines().next().unwrap_or_default().trim();
-    let (command, response) = match decode_raw(&RawRequest::parse(request)) {
+    let (command, response) = match decode(&RawRequest::parse(request)) {
         Decoded::Call(command, call) => converse(engine, command, call),
         Decoded::Refused(refusal) => {
             let queue = refusal.queue.as_ref().map(tidegate_engine::QueueAddress::arn);

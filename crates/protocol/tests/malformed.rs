@@ -5,7 +5,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{RawRequest, decode_raw};
+use support::{RawRequest, decode_raw, decode_signed};
 use tidegate_engine::{Command, Error};
 use tidegate_protocol::{Decoded, Response, limits};
 
@@ -264,8 +264,57 @@ fn form() -> impl Strategy<Value = String> {
     prop::collection::vec(parameter, 0..10).prop_map(|parameters| parameters.join("&"))
 }
 
+/// Pieces of an `Authorization` header, and of what does not belong into one.
+fn authorization() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "AWS4-HMAC-SHA256",
+        "AWS4-",
+        "AWS ",
+        "Bearer ",
+        " ",
+        "\t",
+        ",",
+        ";",
+        "/",
+        "=",
+        "%",
+        "Credential=",
+        "SignedHeaders=",
+        "Signature=",
+        "AKIDEXAMPLE/20231114/us-east-1/sqs/aws4_request",
+        "AKIDEXAMPLE",
+        "host;x-amz-date;x-amz-target",
+        "content-type;host",
+        "ee1fd662328a70e042e8dd8999067c7ba42ca81537ffadf10ab7d5d342e17d66",
+        "ä",
+    ]);
+    let pieces = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    prop_oneof![pieces, ".*", "AWS4-HMAC-SHA256 [ -~]*"]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// No request that its sender did not sign gets past authentication, whatever it says of its signature.
+    #[test]
+    fn every_unsigned_request_gets_a_refusal(
+        raw in request(),
+        header in prop::option::of(authorization()),
+        date in prop::option::of(prop_oneof![Just("20231114T221320Z".to_owned()), ".{0,20}"]),
+        query in prop::option::of("(X-Amz-(Algorithm|Credential|Signature|SignedHeaders|Date|Expires)=[ -~]{0,60}&?){1,7}"),
+    ) {
+        let mut raw = raw;
+        let named = |name: &str, value| (name.to_owned(), value);
+        raw.headers.extend(header.map(|header| named("Authorization", header)));
+        raw.headers.extend(date.map(|date| named("X-Amz-Date", date)));
+        raw.query = query.or(raw.query);
+        let Decoded::Refused(refusal) = decode_signed(&raw) else { panic!("accepted: {raw:?}") };
+        prop_assert!(refusal.queue.is_none() && refusal.action.is_none());
+        let response = refusal.encode(true);
+        let codes = ["AccessDenied", "IncompleteSignature", "InvalidClientTokenId", "SignatureDoesNotMatch"];
+        prop_assert!(response.code.is_some_and(|code| codes.contains(&code)), "{response:?}");
+        prop_assert!(std::str::from_utf8(&response.body).is_ok());
+    }
 
     #[test]
     fn every_request_gets_an_answer(raw in request()) {

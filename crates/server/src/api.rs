@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tidegate_engine::{AccountId, Command, MessageId, Region, Reply};
 use tidegate_log::Storage;
 use tidegate_protocol::{
-    Action, Call, Context, Decoded, Fault, Headers, ReceiptKey, Refusal, RequestIdText, UrlSettings, decode,
-    refuse,
+    Action, Call, Context, Credentials, Decoded, Fault, Headers, ReceiptKey, Refusal, RequestIdText,
+    UrlSettings, decode, refuse,
 };
 
 /// What answering needs, shared by all connections.
@@ -28,6 +28,8 @@ pub(crate) struct Api<S: Storage> {
 /// How requests are read and answers made.
 pub(crate) struct ApiSettings {
     pub(crate) receipt_key: ReceiptKey,
+    /// The keys that may sign; `None` accepts every caller.
+    pub(crate) credentials: Option<Credentials>,
     pub(crate) account: AccountId,
     pub(crate) region: Region,
     pub(crate) public_url: Option<String>,
@@ -117,6 +119,7 @@ impl<S: Storage> Api<S> {
             now: system_time(),
             request_id,
             receipt_key: settings.receipt_key,
+            credentials: settings.credentials.as_ref(),
             account: settings.account,
             region: &settings.region,
             urls: UrlSettings {
@@ -183,6 +186,10 @@ struct HeaderLookup<'a>(&'a HeaderMap);
 impl Headers for HeaderLookup<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.to_str().ok()
+    }
+
+    fn visit(&self, name: &str, see: &mut dyn FnMut(&[u8])) {
+        self.0.get_all(name).iter().for_each(|value| see(value.as_bytes()));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::admin::{Admin, Guard};
 use crate::api::{Api, ApiSettings};
-use crate::config::{AdminToken, Config, ConfigError, Durability};
+use crate::config::{AdminToken, Config, ConfigError, DeclaredCredential, Durability};
 use crate::declared::{self, DeclarationError};
 use crate::http::{self, Limits, Listener};
 use crate::metrics::Metrics;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
 use tidegate_log::{DirStorage, LogConfig, LogError, MemoryStorage, SegmentedLog, Storage};
-use tidegate_protocol::ReceiptKey;
+use tidegate_protocol::{Credential, Credentials, Grant, ReceiptKey};
 use tidegate_store::{RecoverError, Recovered, recover};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -227,6 +227,7 @@ const ADMIN_CONNECTIONS_MAX: usize = 256;
 fn api_settings(config: &Config, receipt_key: ReceiptKey, address: SocketAddr) -> ApiSettings {
     ApiSettings {
         receipt_key,
+        credentials: credentials(&config.credentials),
         account: config.account,
         region: config.region.clone(),
         public_url: config.public_url.as_ref().map(|url| url.as_str().to_owned()),
@@ -235,6 +236,19 @@ fn api_settings(config: &Config, receipt_key: ReceiptKey, address: SocketAddr) -
         body_bytes_max: config.body_bytes_max,
         body_timeout: config.body_timeout,
     }
+}
+
+/// The keys that may sign; `None` when there are none, and everybody is let in.
+fn credentials(declared: &[DeclaredCredential]) -> Option<Credentials> {
+    let credential = |DeclaredCredential { user, secret }: &DeclaredCredential| {
+        Credential::new(user.clone(), secret.clone())
+    };
+    if declared.iter().any(|declared| declared.user.grant != Grant::default()) {
+        tracing::warn!(
+            "`actions` and `resources` of credentials are not enforced yet; each may do everything"
+        );
+    }
+    (!declared.is_empty()).then(|| Credentials::new(declared.iter().map(credential)))
 }
 
 async fn listen(address: SocketAddr, flag: &'static str) -> Result<(TcpListener, SocketAddr), ServeError> {
@@ -264,18 +278,22 @@ fn announce(places: &Places, config: &Config) {
         }
         Durability::Fsync => config.data_dir.display().to_string(),
     };
+    // A secret is not for the screen.
+    let (access_key, secret, account) = match config.credentials.first() {
+        Some(DeclaredCredential { user, .. }) => (&*user.access_key, "'<its secret_key>'", user.account),
+        None => ("any", "any", config.account),
+    };
     let trust = certificate.as_ref().map_or(String::new(), |file| {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         format!("  export AWS_CA_BUNDLE={}\n", file.display())
     });
     let banner = format!(
         "Tidegate {version}\n  endpoint  {endpoint}\n  console   {console}\n  data      {data}\n\n\
-         Try it:\n  export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION={region}\n{trust}  \
+         Try it:\n  export AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret} AWS_DEFAULT_REGION={region}\n{trust}  \
          aws --endpoint-url {endpoint} sqs create-queue --queue-name orders\n  \
          aws --endpoint-url {endpoint} sqs send-message --queue-url {endpoint}/{account}/orders --message-body hello\n",
         version = env!("CARGO_PKG_VERSION"),
         region = config.region,
-        account = config.account,
     );
     use std::io::Write;
     // A closed standard output is no reason not to serve.

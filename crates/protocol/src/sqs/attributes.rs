@@ -1,7 +1,7 @@
 //! Queue attributes: names and texts on the wire, checked values inside.
 
 use super::{policy, redrive};
-use crate::auth::Identity;
+use crate::auth::Home;
 use crate::fault::Fault;
 use crate::limits;
 use crate::text::{decimal, echo, forbidden_character};
@@ -26,7 +26,7 @@ pub(super) struct Sent {
 }
 
 /// Reads the attributes given for a queue of `owner`.
-pub(super) fn decode(input: &mut Input<'_>, owner: &Identity) -> Result<Sent, Fault> {
+pub(super) fn decode(input: &mut Input<'_>, owner: &Home) -> Result<Sent, Fault> {
     let mut sent = Sent { changes: Vec::new(), redrive_policy: Box::default() };
     for (name, value) in input.text_map(ATTRIBUTES)? {
         if name == "RedrivePolicy" {
@@ -37,7 +37,7 @@ pub(super) fn decode(input: &mut Input<'_>, owner: &Identity) -> Result<Sent, Fa
     Ok(sent)
 }
 
-fn change(name: &str, value: &str, owner: &Identity) -> Result<AttributeChange, Fault> {
+fn change(name: &str, value: &str, owner: &Home) -> Result<AttributeChange, Fault> {
     let max_seconds = |max: Duration| 0..=max.as_secs();
     let seconds = |name, range: RangeInclusive<u64>| integer(name, value, &range).map(Duration::from_secs);
     Ok(match name {
@@ -223,7 +223,7 @@ mod tests {
     use tidegate_engine::{AccountId, Region};
 
     fn set(name: &str, value: &str) -> Result<AttributeChange, Fault> {
-        change(name, value, &Identity { account: AccountId::default(), region: Region::default() })
+        change(name, value, &Home { account: AccountId::default(), region: Region::default() })
     }
 
     #[test]

@@ -12,10 +12,11 @@ pub(super) fn decode(input: &mut Input<'_>, scope: &Scope<'_, '_>) -> Result<Acc
         Some(name) if name.is_empty() => return Err(Fault::EmptyQueueName),
         Some(name) => name,
     };
-    let sent = attributes::decode(input, &scope.caller)?;
+    let sent = attributes::decode(input, &scope.caller.home)?;
     let name = check_name(&name, &sent.changes)?;
     let tags = tags::decode(input, tags::CREATE_TAGS)?;
-    let queue = QueueAddress { account: scope.caller.account, region: scope.caller.region.clone(), name };
+    let queue =
+        QueueAddress { account: scope.caller.home.account, region: scope.caller.home.region.clone(), name };
     let pending = Pending::QueueUrl(scope.url(&queue));
     let echo =
         Echo { queue: queue.name.as_str().into(), redrive_policy: sent.redrive_policy, ..Echo::default() };

@@ -12,10 +12,10 @@ pub(super) fn decode(input: &mut Input<'_>, scope: &Scope<'_, '_>) -> Result<Acc
     // A name or an owner that cannot be is one that is not.
     let account = match owner {
         Some(owner) => AccountId::parse(&owner).ok_or(Fault::QueueMissing)?,
-        None => scope.caller.account,
+        None => scope.caller.home.account,
     };
     let name = QueueName::parse(&name).ok_or(Fault::QueueMissing)?;
-    let queue = QueueAddress { account, region: scope.caller.region.clone(), name };
+    let queue = QueueAddress { account, region: scope.caller.home.region.clone(), name };
     let url = scope.url(&queue);
     Ok(Accepted::new(Command::FindQueue { queue }, Pending::QueueUrl(url)))
 }

@@ -1,7 +1,7 @@
 //! Pages of queue URLs: their parameters and their answers.
 
 use super::scope::Scope;
-use crate::auth::Identity;
+use crate::auth::Home;
 use crate::fault::Fault;
 use crate::queue_url;
 use crate::receipt::ReceiptKey;
@@ -13,7 +13,7 @@ use tidegate_engine::{QueueAddress, QueueName, Region, limits};
 pub(super) struct Listing {
     list: ListName,
     base_url: String,
-    owner: Identity,
+    owner: Home,
     default_region: Region,
     /// What was asked for; a page token is good for the same question only.
     question: Box<str>,
@@ -34,7 +34,7 @@ impl Listing {
         input: &mut Input<'_>,
         scope: &Scope<'_, '_>,
         list: ListName,
-        owner: Identity,
+        owner: Home,
         question: Box<str>,
     ) -> Result<(Listing, Page), Fault> {
         let max = input.integer("MaxResults")?;
@@ -56,7 +56,7 @@ impl Listing {
     }
 
     pub(super) fn write<O: Output>(&self, names: Vec<QueueName>, more: bool, out: &mut O) {
-        let Identity { account, region } = &self.owner;
+        let Home { account, region } = &self.owner;
         let address = |name| QueueAddress { account: *account, region: region.clone(), name };
         let queues: Vec<_> = names.into_iter().map(address).collect();
         let urls: Vec<_> = queues

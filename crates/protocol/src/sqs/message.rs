@@ -122,7 +122,7 @@ impl<'a> RawMessage<'a> {
                 trace_header,
                 group_id,
                 deduplication_id,
-                sender: scope.caller.account.to_string().into(),
+                sender: scope.caller.sender_id().into(),
             },
             delay,
             content_based,

@@ -26,6 +26,7 @@ mod send_message;
 mod set_queue_attributes;
 mod tags;
 
+use crate::auth::Home;
 use crate::fault::{Echo, Fault, Shape};
 use crate::http::{Request, RequestIdText, Response};
 use crate::wire::{self, Dialect, Input, JsonOutput, Output, Value, XmlOutput};
@@ -170,17 +171,26 @@ impl Accepted {
 /// Costs one pass over the body, one copy of each message body, and its digest.
 pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
     let dialect = dialect_of(request);
-    let mut repaired = None;
-    let read = read(request, dialect, &mut repaired);
     let request_id = context.request_id;
     let refused = |action, Refused { queue, fault }: Refused| {
         Decoded::Refused(Refusal { action, queue, dialect, request_id, fault })
     };
-    let (action, credential, members) = match read {
+    // Before anything else is looked at: a stranger learns nothing of what would be wrong besides.
+    let verified =
+        match context.credentials.map(|credentials| credentials.verify(request, context)).transpose() {
+            Ok(verified) => verified,
+            Err(fault) => return refused(None, fault.into()),
+        };
+    let mut repaired = None;
+    let (action, credential, members) = match read(request, dialect, &mut repaired) {
         Ok(read) => read,
         Err(fault) => return refused(None, fault.into()),
     };
-    let mut scope = Scope::new(request, credential.as_deref(), context);
+    let caller = verified.unwrap_or_else(|| {
+        let default = Home { account: context.account, region: context.region.clone() };
+        auth::identify(request, credential.as_deref(), &default)
+    });
+    let mut scope = Scope { request, context, caller };
     if dialect == Dialect::Query && !action.is_of_queue() && scope.is_on_queue_path() {
         return refused(Some(action), Fault::UnknownAction { action: action.name().into() }.into());
     }

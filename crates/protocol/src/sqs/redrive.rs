@@ -1,7 +1,7 @@
 //! The attributes `RedrivePolicy` and `RedriveAllowPolicy`. Whether the dead-letter queue exists, is of the
 //! same type and allows its source is the engine's to say.
 
-use crate::auth::Identity;
+use crate::auth::Home;
 use crate::fault::Fault;
 use crate::limits;
 use crate::text::{decimal, echo, forbidden_character};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use tidegate_engine::{AccountId, QueueAddress, QueueName, RedriveAllowPolicy, RedrivePolicy, Region};
 
 /// Reads the redrive policy of a queue that `owner` owns.
-pub(super) fn parse(text: &str, owner: &Identity) -> Result<RedrivePolicy, Fault> {
+pub(super) fn parse(text: &str, owner: &Home) -> Result<RedrivePolicy, Fault> {
     let refuse = |reason: Cow<'static, str>| Fault::value("RedrivePolicy", text, reason);
     let (mut target, mut count) = (Value::Null, Value::Null);
     for (name, value) in members(text).ok_or(Fault::RedrivePolicyForm)? {
@@ -65,7 +65,7 @@ fn receive_count(value: &Value<'_>) -> Result<u32, String> {
     })
 }
 
-fn target_address(target: &Value<'_>, owner: &Identity) -> Result<QueueAddress, &'static str> {
+fn target_address(target: &Value<'_>, owner: &Home) -> Result<QueueAddress, &'static str> {
     const NOT_A_QUEUE: &str = "Only SQS queues are valid resources for deadLetterTargetArn.";
     let Value::Text(arn) = target else { return Err(NOT_A_QUEUE) };
     let parts: Vec<_> = arn.splitn(6, ':').collect();

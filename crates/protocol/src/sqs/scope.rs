@@ -1,7 +1,7 @@
 //! What every action may ask about the request around its parameters.
 
 use crate::Context;
-use crate::auth::{Identity, identify};
+use crate::auth::Identity;
 use crate::fault::Fault;
 use crate::http::Request;
 use crate::queue_url;
@@ -18,21 +18,11 @@ pub(crate) struct Scope<'s, 'c> {
 }
 
 impl<'s, 'c> Scope<'s, 'c> {
-    pub(crate) fn new(
-        request: &'s Request<'s>,
-        credential: Option<&str>,
-        context: &'s mut Context<'c>,
-    ) -> Self {
-        let default = Identity { account: context.account, region: context.region.clone() };
-        let caller = identify(request, credential, &default);
-        Scope { request, context, caller }
-    }
-
     /// The queue of an action: the `QueueUrl` parameter, else the request's path.
     pub(crate) fn queue(&self, input: &mut Input<'_>) -> Result<QueueAddress, Fault> {
         let url = input.text("QueueUrl")?.filter(|url| !url.is_empty());
         match url {
-            Some(url) => queue_url::parse(&url, &self.caller).ok_or(Fault::QueueMissing),
+            Some(url) => queue_url::parse(&url, &self.caller.home).ok_or(Fault::QueueMissing),
             None => self.path_queue().ok_or_else(|| match input.dialect() {
                 Dialect::Json => Fault::QueueMissing,
                 Dialect::Query => Fault::Address { address: Box::default() },
@@ -46,7 +36,7 @@ impl<'s, 'c> Scope<'s, 'c> {
 
     fn path_queue(&self) -> Option<QueueAddress> {
         let host = self.request.headers.get("host").unwrap_or_default();
-        queue_url::parse_path(self.request.path, host, &self.caller)
+        queue_url::parse_path(self.request.path, host, &self.caller.home)
     }
 
     /// The base of the URLs in the answer.

@@ -10,6 +10,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod authentication;
 mod messages;
 mod move_tasks;
 mod queues;
@@ -48,6 +49,10 @@ const SHAPES: &[Shape] = &[
     ("MissingParameter", "com.amazon.coral.service#MissingRequiredParameterException", 400),
     ("InvalidAction", "com.amazon.coral.service#UnknownOperationException", 400),
     ("MalformedInput", "com.amazon.coral.service#SerializationException", 400),
+    ("AccessDenied", "com.amazon.coral.service#AccessDeniedException", 403),
+    ("InvalidClientTokenId", "com.amazon.coral.service#UnrecognizedClientException", 403),
+    ("SignatureDoesNotMatch", "com.amazon.coral.service#InvalidSignatureException", 403),
+    ("IncompleteSignature", "com.amazon.coral.service#IncompleteSignatureException", 400),
     ("InternalFailure", "com.amazon.coral.service#InternalFailure", 500),
 ];
 
@@ -122,6 +127,7 @@ const MALFORMED: &[Row] = &[
 
 const REQUESTS: &[&[Row]] = &[
     MALFORMED,
+    authentication::SIGNATURES,
     queues::QUEUES,
     messages::SENDS,
     messages::BATCHES,

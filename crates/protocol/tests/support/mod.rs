@@ -4,8 +4,11 @@
 
 pub(crate) mod outcome;
 
-use tidegate_engine::{Region, Timestamp};
-use tidegate_protocol::{Context, Decoded, ReceiptKey, Request, UrlSettings, decode};
+use tidegate_engine::{AccountId, Region, Timestamp};
+use tidegate_protocol::{
+    Context, Credential, Credentials, Decoded, Grant, ReceiptKey, Request, SecretKey, UrlSettings, User,
+    decode,
+};
 
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 pub(crate) const REQUEST_ID: [u8; 36] = *b"7c1b8a3e-92d4-4e57-8f10-2b6d0a9e4c77";
@@ -71,8 +74,29 @@ impl RawRequest {
     }
 }
 
-/// Decodes in a fixed context: message ids count up from 1.
+/// Decodes in a fixed context without credentials: message ids count up from 1.
 pub(crate) fn decode_raw(raw: &RawRequest) -> Decoded {
+    decode_with(raw, None)
+}
+
+/// Decodes in the same context on a server that wants signatures of [`credentials`].
+pub(crate) fn decode_signed(raw: &RawRequest) -> Decoded {
+    decode_with(raw, Some(&credentials()))
+}
+
+/// One credential, with the key and the secret of AWS's examples.
+pub(crate) fn credentials() -> Credentials {
+    let user = User {
+        account: AccountId::parse("123456789012").unwrap(),
+        name: "shop".into(),
+        access_key: "AKIDEXAMPLE".into(),
+        grant: Grant::default(),
+    };
+    let secret = SecretKey::parse("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY").unwrap();
+    Credentials::new([Credential::new(user, secret)])
+}
+
+fn decode_with(raw: &RawRequest, credentials: Option<&Credentials>) -> Decoded {
     let headers: Vec<_> = raw.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let request = Request {
         method: &raw.method,
@@ -90,6 +114,7 @@ pub(crate) fn decode_raw(raw: &RawRequest) -> Decoded {
         now: NOW,
         request_id: REQUEST_ID,
         receipt_key: KEY,
+        credentials,
         account: Default::default(),
         region: &Region::default(),
         urls: UrlSettings {

@@ -184,6 +184,52 @@ pub(crate) enum ConfigError {
         /// Where it was declared again.
         second: Origin,
     },
+    /// A credential lacks what every one has.
+    #[error("{origin}: this [[credentials]] has no `{what}`")]
+    CredentialWithout {
+        /// `access_key` or `secret_key`.
+        what: &'static str,
+        /// Where the table begins.
+        origin: Origin,
+    },
+    /// A value of a credential, other than its secret, is not well-formed.
+    #[error("{origin}: `credentials.{what}` has `{value}`, but must be {allowed}")]
+    CredentialRefused {
+        /// The key in the table.
+        what: &'static str,
+        /// The value as written.
+        value: String,
+        /// Where it was written.
+        origin: Origin,
+        /// What would be accepted, as a noun phrase.
+        allowed: &'static str,
+    },
+    /// A secret is not well-formed. It is not shown.
+    #[error("{origin}: `credentials.secret_key` must be {allowed}")]
+    SecretRefused {
+        /// Where it was written.
+        origin: Origin,
+        /// What would be accepted, as a noun phrase.
+        allowed: &'static str,
+    },
+    /// One access key has two credentials.
+    #[error("{second}: the access key {access_key} already has credentials: {first}")]
+    CredentialTwice {
+        /// The access key.
+        access_key: String,
+        /// Where it was declared first.
+        first: Origin,
+        /// Where it was declared again.
+        second: Origin,
+    },
+    /// There are more credentials than the server takes.
+    #[error("{given} [[credentials]] are configured, but at most {max} may be")]
+    TooManyCredentials {
+        /// How many there are.
+        given: usize,
+        /// How many there may be.
+        max: usize,
+    },
 }
 
 fn suggestion(nearest: Option<&String>) -> String {

@@ -8,6 +8,7 @@
 //! and one parser for each setting turns the text that won into a value, so that a value means the same wherever it
 //! stands.
 
+mod credentials;
 mod error;
 mod form;
 mod manual;
@@ -21,6 +22,7 @@ mod values;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 
+pub(crate) use credentials::DeclaredCredential;
 pub(crate) use error::ConfigError;
 pub(crate) use manual::settings_help;
 pub(crate) use queues::DeclaredQueue;
@@ -48,13 +50,14 @@ impl Config {
         let file = flags.config.clone().or(environment.config);
         let declared = match &file {
             Some(path) => layers.add_file(path)?,
-            None => Vec::new(),
+            None => sources::Tables::default(),
         };
         layers.add_environment(environment.values);
         layers.add_flags(flags);
 
         let mut config = Config::from_layers(&layers)?;
-        config.queues = queues::check(declared, config.account, &config.region)?;
+        config.queues = queues::check(declared.queues, config.account, &config.region)?;
+        config.credentials = credentials::check(declared.credentials, config.account)?;
         config.check_relations(&layers)?;
         Ok(config)
     }
@@ -87,7 +90,7 @@ impl Config {
 
     /// What no setting can check alone.
     fn check_relations(&self, layers: &Layers) -> Result<(), ConfigError> {
-        if !self.allow_anonymous && !is_loopback(self.listen) {
+        if !self.allow_anonymous && self.credentials.is_empty() && !is_loopback(self.listen) {
             return Err(ConfigError::NotLoopback { address: self.listen, origin: layers.origin("listen") });
         }
         if self.admin_token.is_some() && self.admin_token_file.is_some() {

@@ -143,7 +143,7 @@ fn pairs(
     read.collect()
 }
 
-fn table<'a, 'i>(
+pub(super) fn table<'a, 'i>(
     what: &str,
     value: &'a Spanned<DeValue<'i>>,
     place: &Place<'_>,
@@ -183,7 +183,7 @@ fn json(value: &DeValue<'_>) -> Result<Value, &'static str> {
     })
 }
 
-fn kind(value: &DeValue<'_>) -> &'static str {
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",

@@ -15,7 +15,7 @@ use super::form::{
     Threads, Time, Token,
 };
 use super::sources::Layers;
-use super::{AdminToken, ConfigError, DeclaredQueue, Durability, LogFormat, PublicUrl};
+use super::{AdminToken, ConfigError, DeclaredCredential, DeclaredQueue, Durability, LogFormat, PublicUrl};
 
 /// How a setting is given on the command line. Few are: those that differ between servers of one installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,8 @@ macro_rules! settings {
             $( $(#[doc = $about])+ pub(crate) $key: $type, )+
             /// Queues that are created or updated at start, in the order of the file.
             pub(crate) queues: Vec<DeclaredQueue>,
+            /// Keys that may sign requests, in the order of the file. While there are none, every caller is accepted.
+            pub(crate) credentials: Vec<DeclaredCredential>,
         }
 
         /// All settings, in the order in which the manual lists them.
@@ -98,11 +100,13 @@ macro_rules! settings {
         )+];
 
         impl Config {
-            /// The value of each setting from the uppermost source that has it. Without queues.
+            /// The value of each setting from the uppermost source that has it. Without queues and
+            /// credentials.
             pub(super) fn from_layers(layers: &Layers) -> Result<Self, ConfigError> {
                 Ok(Config {
                     $( $key: layers.value(stringify!($key), $default, &$form)?, )+
                     queues: Vec::new(),
+                    credentials: Vec::new(),
                 })
             }
 
@@ -156,7 +160,8 @@ settings! {
     trust_forwarded: bool = Switch, default "false",
         cost "", flag Flag::None;
     /// Accept every caller on addresses that other machines can reach. Without it, and while no credentials are
-    /// configured, the APIs must be on a loopback address.
+    /// configured, the APIs must be on a loopback address. With credentials they accept signed requests only, whatever
+    /// this says.
     allow_anonymous: bool = Switch, default "false",
         cost "", flag Flag::Switch;
     /// File with the certificate for TLS. Both listeners then speak TLS (1.2 or 1.3) and nothing else. In PEM form: the
@@ -183,7 +188,8 @@ settings! {
     /// deleted queue be used again only after it. Tests often want `false`.
     strict_cooldowns: bool = Switch, default "true",
         cost "", flag Flag::None;
-    /// Account of callers whose access key is not 12 digits. Also that of declared queues that name none.
+    /// Account of declared queues and credentials that name none. While no credentials are configured, also that of
+    /// callers whose access key is not 12 digits.
     account: AccountId = Account, default "000000000000",
         cost "", flag Flag::None;
     /// Region of requests that carry no signature. Also that of declared queues that name none. Queue URLs leave it

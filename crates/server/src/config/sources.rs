@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 use super::form::Form;
-use super::queues::{self, Declared};
 use super::settings::SETTINGS;
+use super::{credentials, queues};
 
 /// What the command line says about settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,6 +81,15 @@ const PREFIX: &str = "TIDEGATE_";
 const CONFIG_VARIABLE: &str = "TIDEGATE_CONFIG";
 const QUEUE_KEY: &str = "queue";
 
+/// The tables of the file that are no settings.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// Declared queues.
+    pub(super) queues: Vec<queues::Declared>,
+    /// Declared credentials.
+    pub(super) credentials: Vec<credentials::Declared>,
+}
+
 impl Layers {
     /// The setting's value from the uppermost source that has it, else its default.
     pub(super) fn value<F: Form>(
@@ -104,23 +113,27 @@ impl Layers {
         self.given.get(key).map_or(Origin::Default, |given| given.origin.clone())
     }
 
-    /// Reads the file: settings into the layers, declared queues to the caller.
-    pub(super) fn add_file(&mut self, path: &Path) -> Result<Vec<Declared>, ConfigError> {
+    /// Reads the file: settings into the layers, declared queues and credentials to the caller.
+    pub(super) fn add_file(&mut self, path: &Path) -> Result<Tables, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::FileUnreadable { path: path.into(), source })?;
         let place = Place { path, text: &text };
         let document = DeTable::parse(&text).map_err(|error| place.syntax_error(&error))?;
 
-        let mut declared = Vec::new();
+        let mut declared = Tables::default();
         for (key, value) in document.get_ref() {
             let origin = place.origin(key);
             let key = key.get_ref().as_ref();
             if key == QUEUE_KEY {
-                declared = queues::read(value, &place)?;
+                declared.queues = queues::read(value, &place)?;
+                continue;
+            }
+            if key == credentials::KEY {
+                declared.credentials = credentials::read(value, &place)?;
                 continue;
             }
             let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) else {
-                let known = SETTINGS.iter().map(|setting| setting.key).chain([QUEUE_KEY]);
+                let known = SETTINGS.iter().map(|setting| setting.key).chain([QUEUE_KEY, credentials::KEY]);
                 return Err(ConfigError::KeyUnknown {
                     key: key.into(),
                     origin,

@@ -107,7 +107,7 @@ fn defaults_are_those_of_the_table() {
     assert_eq!(config.region, tidegate_engine::Region::default());
     assert!(config.strict_cooldowns && !config.allow_anonymous && !config.trust_forwarded);
     assert!(config.worker_threads >= 1);
-    assert!(config.queues.is_empty());
+    assert!(config.queues.is_empty() && config.credentials.is_empty());
 }
 
 /// A full batch of the largest messages, every byte escaped in JSON, fits into a body with room for what surrounds it.
@@ -323,6 +323,108 @@ fn public_urls_are_absolute_and_plain() {
     ] {
         assert!(PublicUrl::parse(bad).is_none(), "{bad}");
     }
+}
+
+const CREDENTIAL: &str = "[[credentials]]\naccess_key = 'AKID'\nsecret_key = 'hush'\n";
+
+#[test]
+fn credentials_have_defaults_and_limits() {
+    let config = with_file(&format!("account = '123456789012'\n{CREDENTIAL}")).load().unwrap();
+    let [DeclaredCredential { user, .. }] = &config.credentials[..] else { panic!("there is one") };
+    assert_eq!(user.arn(), "arn:aws:iam::123456789012:user/AKID");
+    assert_eq!(user.grant, tidegate_protocol::Grant::default());
+    let config = with_file(&format!(
+        "{CREDENTIAL}account = '111111111111'\nuser = 'shop'\nactions = ['SQS:Send*', '*']\n\
+         resources = ['arn:aws:sqs:*:*:orders-?']\n[[credentials]]\naccess_key = 123456789012\nsecret_key = 'x'\n\
+         actions = []"
+    ))
+    .load()
+    .unwrap();
+    let [DeclaredCredential { user: shop, .. }, DeclaredCredential { user: other, .. }] =
+        &config.credentials[..]
+    else {
+        panic!("there are two")
+    };
+    assert_eq!(shop.arn(), "arn:aws:iam::111111111111:user/shop");
+    let actions: Vec<_> =
+        shop.grant.actions.iter().flatten().map(tidegate_protocol::ActionPattern::as_str).collect();
+    assert_eq!(actions, ["sqs:send*", "*"]);
+    assert_eq!(shop.grant.resources.as_ref().unwrap()[0].as_str(), "arn:aws:sqs:*:*:orders-?");
+    assert_eq!((&*other.access_key, &*other.name), ("123456789012", "123456789012"));
+    assert!(other.grant.actions.as_ref().is_some_and(|actions| actions.is_empty()), "none is not all");
+
+    let most: String = (0..1_000).map(|n| CREDENTIAL.replace("AKID", &format!("k{n}"))).collect();
+    assert_eq!(with_file(&most).load().unwrap().credentials.len(), 1_000);
+    assert_eq!(
+        with_file(&format!("{most}{CREDENTIAL}")).refusal(),
+        "1001 [[credentials]] are configured, but at most 1000 may be"
+    );
+}
+
+#[test]
+fn bad_credentials_are_refused_by_name() {
+    for (text, refusal) in [
+        (
+            "credentials = 1",
+            "`credentials` is a number, but must be declared in tables that begin with [[credentials]]",
+        ),
+        ("[[credential]]", "there is no setting `credential`; did you mean `credentials`?"),
+        ("[[credentials]]\nsecret_key = 'hush'", "this [[credentials]] has no `access_key`"),
+        ("[[credentials]]\naccess_key = 'a'", "this [[credentials]] has no `secret_key`"),
+        (
+            "[[credentials]]\nacces_key = 'a'\nsecret_key = 'hush'",
+            "there is no setting `credentials.acces_key`; did you mean `access_key`?",
+        ),
+        (
+            "[[credentials]]\naccess_key = 'a/b'\nsecret_key = 'hush'",
+            "`credentials.access_key` has `a/b`, but must be",
+        ),
+    ] {
+        let found = with_file(text).refusal();
+        assert!(found.contains(refusal) && !found.contains("hush"), "{found}");
+    }
+    for (more, refusal) in [
+        ("account = '12'", "`credentials.account` has `12`, but must be 12 digits"),
+        ("user = 'a b'", "`credentials.user` has `a b`, but must be"),
+        ("actions = 'sqs:*'", "`credentials.actions` is a string, but must be a list"),
+        (
+            "actions = ['SendMessage']",
+            "`credentials.actions` has `SendMessage`, but must be `*`, or a service",
+        ),
+        ("resources = ['orders']", "`credentials.resources` has `orders`, but must be `*`, or an ARN"),
+        ("resources = [[]]", "`credentials.resources` is a list, but must be `*`, or an ARN"),
+    ] {
+        let found = with_file(&format!("{CREDENTIAL}{more}")).refusal();
+        assert!(found.contains(refusal), "{found}");
+    }
+    let twice = with_file(&format!("{CREDENTIAL}{CREDENTIAL}")).refusal();
+    assert!(
+        twice.starts_with("tidegate.toml, line 5: the access key AKID already has credentials: "),
+        "{twice}"
+    );
+    assert!(twice.ends_with("tidegate.toml, line 2"), "{twice}");
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let shown = format!("{:?}", with_file(CREDENTIAL).load().unwrap());
+    assert!(shown.contains("SecretKey(..)") && !shown.contains("hush"), "{shown}");
+    for broken in
+        ["secret_key = 'hush", "secret_key = hush", "secret_key = ['hush']", "secret_key = 'hush hush'"]
+    {
+        let refusal = with_file(&format!("[[credentials]]\naccess_key = 'a'\n{broken}\n")).refusal();
+        assert!(refusal.contains("line 3") && !refusal.contains("hush"), "{refusal}");
+    }
+    let twice = with_file(&format!("{CREDENTIAL}secret_key = 'hush'")).refusal();
+    assert!(twice.contains("line 4") && !twice.contains("hush"), "{twice}");
+}
+
+#[test]
+fn credentials_open_the_apis_and_not_the_operators_pages() {
+    let with_flags = |flags| Sources { flags, file: Some(CREDENTIAL), ..Sources::default() };
+    assert!(with_flags(&[("listen", "0.0.0.0:1")]).load().is_ok());
+    let refusal = with_flags(&[("admin", "0.0.0.0:1")]).refusal();
+    assert!(refusal.contains("TIDEGATE_ADMIN_TOKEN"), "{refusal}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 pub mod http;
 pub mod md5;
 pub mod server;
+pub mod sign;
 pub mod sqs;
 pub mod tls;
 

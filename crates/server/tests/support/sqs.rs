@@ -1,6 +1,7 @@
 //! SQS calls in both dialects, and what is to be read out of their answers.
 
 use super::http::{Answer, Connection, request};
+use super::sign::Signer;
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -15,11 +16,12 @@ pub struct Client {
     tls: Option<Arc<ClientConfig>>,
     connection: Option<Connection>,
     headers: Vec<(String, String)>,
+    signer: Option<Signer>,
 }
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        Client { address, tls: None, connection: None, headers: Vec::new() }
+        Client { address, tls: None, connection: None, headers: Vec::new(), signer: None }
     }
 
     pub fn encrypted(address: SocketAddr, config: Arc<ClientConfig>) -> Self {
@@ -40,11 +42,20 @@ impl Client {
         self
     }
 
+    /// The same with a signature on every request.
+    #[must_use]
+    pub fn signed_by(mut self, signer: &Signer) -> Self {
+        self.signer = Some(signer.clone());
+        self
+    }
+
     /// Sends one request and reads its answer.
     pub fn exchange(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut all: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         all.extend_from_slice(headers);
+        let signature = self.signer.as_ref().map(|signer| signer.headers(method, target, &all, body));
+        all.extend(signature.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())));
         let bytes = request(method, target, &all, body);
         let mut connection = match self.connection.take() {
             Some(open) if !open.is_closed() => open,

@@ -24,6 +24,7 @@ mod polling;
 mod queue_urls;
 mod read_back;
 mod selection;
+mod signatures;
 mod sizes;
 mod stopping;
 mod survival;

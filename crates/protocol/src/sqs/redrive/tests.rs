@@ -3,7 +3,7 @@ use super::*;
 const TARGET: &str = "arn:aws:sqs:us-east-1:000000000000:dlq";
 
 fn read(text: &str) -> Result<RedrivePolicy, String> {
-    let owner = Identity { account: AccountId::default(), region: Region::default() };
+    let owner = Home { account: AccountId::default(), region: Region::default() };
     parse(text, &owner).map_err(|fault| fault.to_string())
 }
 

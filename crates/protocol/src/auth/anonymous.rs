@@ -1,16 +1,11 @@
-//! Who calls: account and region as the request's signature names them. Signatures are not verified yet.
+//! Callers of a server without credentials: account and region as the request's signature names them. Nothing is
+//! verified.
 
+use super::identity::{Home, Identity, Principal};
 use crate::http::Request;
 use crate::wire::Pair;
 use std::borrow::Cow;
 use tidegate_engine::{AccountId, Region};
-
-/// The caller of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) account: AccountId,
-    pub(crate) region: Region,
-}
 
 /// What a request says of its credential: the access key, and the region of the signature's scope.
 #[derive(Default)]
@@ -23,13 +18,14 @@ struct Credential<'a> {
 /// is missing or unreadable is taken from `default`: nobody is refused here.
 ///
 /// `in_params` is what [`credential_param`] found.
-pub(crate) fn identify(request: &Request<'_>, in_params: Option<&str>, default: &Identity) -> Identity {
+pub(crate) fn identify(request: &Request<'_>, in_params: Option<&str>, default: &Home) -> Identity {
     let header = request.headers.get("authorization");
     let credential = header.and_then(of_header).or_else(|| in_params.map(of_scope)).unwrap_or_default();
-    Identity {
+    let home = Home {
         account: AccountId::parse(credential.access_key).unwrap_or(default.account),
         region: Region::parse(credential.region).unwrap_or_else(|| default.region.clone()),
-    }
+    };
+    Identity { home, principal: Principal::Anonymous }
 }
 
 /// The credential of a pre-signed request, or the access key of a legacy signature, among its parameters.
@@ -63,8 +59,8 @@ mod tests {
         let request = Request { method: "POST", path: "/", query: None, headers: &headers, body: b"" };
         let params: Vec<_> =
             params.iter().map(|(key, value)| (Cow::Borrowed(*key), Cow::Borrowed(*value))).collect();
-        let default = Identity { account: AccountId::default(), region: Region::default() };
-        let found = identify(&request, credential_param(&params).as_deref(), &default);
+        let default = Home { account: AccountId::default(), region: Region::default() };
+        let found = identify(&request, credential_param(&params).as_deref(), &default).home;
         (found.account.to_string(), found.region.to_string())
     }
 
