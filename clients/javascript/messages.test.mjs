@@ -222,7 +222,7 @@ test("typed errors", async () => {
   }
 });
 
-test("fifo order and deduplication", { todo: "FIFO queues are not built yet" }, async () => {
+test("fifo order and deduplication", async () => {
   const { sqs } = server;
   const QueueUrl = await freshQueue(sqs, { FifoQueue: "true", ContentBasedDeduplication: "true" });
   const bodies = ["one", "two", "two", "three"];
