@@ -125,7 +125,11 @@ fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, S
     let start = Instant::now();
     let opened = SegmentedLog::open(storage, log_config, rand::random())
         .map_err(|source| ServeError::Log { dir: dir(), source })?;
-    let mut engine = tidegate_engine::Config { in_flight_max: config.in_flight_max, ..Default::default() };
+    let mut engine = tidegate_engine::Config {
+        in_flight_max: config.in_flight_max,
+        fifo_in_flight_max: config.fifo_in_flight_max,
+        ..Default::default()
+    };
     if !config.strict_cooldowns {
         engine.cooldown = std::time::Duration::ZERO;
     }

@@ -245,6 +245,9 @@ settings! {
     /// `OverLimit`.
     in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
         cost "About 150 bytes of memory for each message in flight.", flag Flag::None;
+    /// Messages of one FIFO queue that can be in flight at the same time. At the limit receives find nothing.
+    fifo_in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
+        cost "About 150 bytes of memory for each message in flight.", flag Flag::None;
     /// Threads that read and write requests. The queues themselves are worked on by one more thread.
     worker_threads: usize = Threads(Count { min: 1, max: 1_024 }), default "cores",
         cost "About 2 MiB of address space for each.", flag Flag::None;

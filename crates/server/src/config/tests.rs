@@ -84,6 +84,7 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("segment_bytes", "1MiB", "1048576", "2GiB"),
     ("disk_max", "1TiB", "Some(1099511627776)", "1KiB"),
     ("in_flight_max", "1_000", "1000", "-1"),
+    ("fifo_in_flight_max", "20000", "20000", "0"),
     ("worker_threads", "7", "7", "0"),
 ];
 
@@ -102,6 +103,7 @@ fn defaults_are_those_of_the_table() {
     assert_eq!(config.idle_timeout, Duration::from_secs(75));
     assert_eq!((config.header_bytes_max, config.body_bytes_max), (32_768, 8_388_608));
     assert_eq!(config.in_flight_max, tidegate_engine::limits::IN_FLIGHT_MAX);
+    assert_eq!(config.fifo_in_flight_max, tidegate_engine::limits::FIFO_IN_FLIGHT_MAX);
     assert_eq!(config.segment_bytes, tidegate_log::LogConfig::default().segment_bytes);
     assert_eq!(config.account, tidegate_engine::AccountId::default());
     assert_eq!(config.region, tidegate_engine::Region::default());

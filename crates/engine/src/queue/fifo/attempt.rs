@@ -51,6 +51,11 @@ impl Attempts {
         }
     }
 
+    /// When the next one is forgotten.
+    pub(super) fn next_end(&self) -> Option<Timestamp> {
+        self.order.front().map(|(at, _)| *at + limits::ATTEMPT_INTERVAL)
+    }
+
     /// Everything remembered, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Attempt> {
         let current =

@@ -57,6 +57,11 @@ impl Deduplication {
         }
     }
 
+    /// When the next id is forgotten.
+    pub(super) fn next_end(&self) -> Option<Timestamp> {
+        self.order.front().map(|(sent_at, _)| *sent_at + limits::DEDUPLICATION_INTERVAL)
+    }
+
     /// Everything remembered, oldest first.
     pub(super) fn to_vec(&self) -> Vec<Remembered> {
         let mut all: Vec<_> = self.by_id.values().flatten().cloned().collect();

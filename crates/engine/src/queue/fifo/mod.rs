@@ -385,12 +385,13 @@ impl Fifo {
         self.list(group);
     }
 
-    /// When a delay, a visibility timeout or the oldest message's retention ends next.
+    /// When a delay, a visibility timeout, the oldest message's retention or a memory ends next.
     pub(crate) fn next_due(&self, retention: Duration, delay: Duration) -> Option<Timestamp> {
         let visibility = self.deadlines.first().map(|(at, _)| *at);
         let delayed = self.delayed.front().map(|seq| self.entries[seq].sent_at() + delay);
         let expiry = self.entries.values().next().map(|oldest| oldest.sent_at() + retention);
-        visibility.into_iter().chain(delayed).chain(expiry).min()
+        let memory = [self.deduplication.next_end(), self.attempts.next_end()].into_iter().flatten();
+        visibility.into_iter().chain(delayed).chain(expiry).chain(memory.map(tidy_up_at)).min()
     }
 
     /// When the oldest message that is not delayed was sent.
@@ -488,6 +489,11 @@ impl Fifo {
         from.attempts.into_iter().for_each(|attempt| fifo.attempts.remember(attempt));
         fifo
     }
+}
+
+/// When a memory that ends at `end` is given back: with those of the same ten seconds, not for each id alone.
+fn tidy_up_at(end: Timestamp) -> Timestamp {
+    Timestamp::from_millis(end.as_millis().next_multiple_of(10_000))
 }
 
 /// The messages of a FIFO queue as plain data; what a checkpoint keeps of them.
