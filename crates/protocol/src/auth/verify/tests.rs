@@ -288,6 +288,26 @@ fn whatever_is_altered_the_signature_is_wrong() {
     assert!(json().with("Not-Signed", "x").verify().is_ok());
 }
 
+/// The digest that was signed is one thing, the body that came another.
+#[test]
+fn a_signed_digest_must_be_that_of_the_body() {
+    let declared = [
+        ("X-Amz-Target", "AmazonSQS.ListQueues"),
+        ("Content-Type", JSON),
+        ("X-Amz-Content-SHA256", "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"),
+    ];
+    let request = signed(
+        "POST",
+        "/",
+        &declared,
+        b"{}",
+        "content-type;host;x-amz-content-sha256;x-amz-date;x-amz-target",
+        "c6ac246356daca6a815edd78c9fbdce1d8526fed04a5684ab5b380c6f1e91a95",
+    );
+    assert!(request.verify().is_ok());
+    assert_eq!(Signed { body: b"{ }", ..request }.verify(), Err(Fault::SignatureMismatch));
+}
+
 #[test]
 fn what_matters_must_be_signed() {
     let text = "'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.";
