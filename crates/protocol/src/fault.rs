@@ -139,6 +139,11 @@ pub enum Fault {
          Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
     )]
     SignatureMismatch,
+    #[error(
+        "User: {user} is not authorized to perform: {action} on resource: {resource} {}",
+        denial.reason(action)
+    )]
+    AccessDenied { user: Box<str>, action: Box<str>, resource: Box<str>, denial: Denial },
     #[error("Access to the resource {resource} is denied.")]
     Unsigned { resource: Box<str> },
     #[error("The action {action} is not valid for this endpoint.")]
@@ -339,6 +344,28 @@ pub enum Fault {
     TooManyMoveTasks { limit: usize },
 }
 
+/// Why a caller may not do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// A statement of the queue's policy denies it.
+    ByPolicy,
+    /// It needs a policy of the queue that allows it, and there is none.
+    PolicySilent,
+    /// The lists of the credential do not have it.
+    NotGranted,
+}
+
+impl Denial {
+    /// The end of the error's text, as production reports show it.
+    fn reason(self, action: &str) -> String {
+        match self {
+            Denial::ByPolicy => "with an explicit deny in a resource-based policy".into(),
+            Denial::PolicySilent => format!("because no resource-based policy allows the {action} action"),
+            Denial::NotGranted => format!("because no identity-based policy allows the {action} action"),
+        }
+    }
+}
+
 impl Fault {
     /// The row of the table that the fault belongs to.
     pub fn shape(&self) -> Shape {
@@ -352,7 +379,7 @@ impl Fault {
             | Fault::SignatureScope { .. }
             | Fault::SignatureMismatch => Shape::InvalidSignature,
             Fault::UnknownAccessKey => Shape::UnknownAccessKey,
-            Fault::Unsigned { .. } => Shape::AccessDenied,
+            Fault::AccessDenied { .. } | Fault::Unsigned { .. } => Shape::AccessDenied,
             Fault::UnknownAction { .. } | Fault::NoAction => Shape::UnknownOperation,
             Fault::Malformed { .. } => Shape::Serialization,
             Fault::Unavailable { .. } => Shape::Unavailable,

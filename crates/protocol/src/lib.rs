@@ -47,10 +47,10 @@ mod text;
 mod wire;
 
 pub use auth::{
-    ActionPattern, Credential, Credentials, Grant, Home, Identity, Principal, ResourcePattern, SecretKey,
-    User, is_access_key, is_user_name,
+    Access, ActionPattern, Credential, Credentials, Grant, Home, Identity, Principal, ResourcePattern,
+    SecretKey, User, is_access_key, is_user_name,
 };
-pub use fault::{Fault, Row, Shape, Side};
+pub use fault::{Denial, Fault, Row, Shape, Side};
 pub use http::{Headers, Request, RequestIdText, Response};
 pub use queue_url::UrlSettings;
 pub use receipt::ReceiptKey;

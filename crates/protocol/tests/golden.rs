@@ -9,7 +9,7 @@
 //! Host: localhost:9324
 //!
 //! body
-//! -- engine: outcome, or several joined by "then"
+//! -- engine: outcome, or several joined by "then"; "policy NAME then" in front checks the request by one
 //! -- command
 //! what the engine was asked (written by the test)
 //! -- response
@@ -30,7 +30,8 @@ use std::path::{Path, PathBuf};
 use support::outcome::outcome;
 use support::{RawRequest, decode_raw, decode_signed};
 use tidegate_engine::Command;
-use tidegate_protocol::{Call, Decoded, Response};
+use tidegate_policy::{Context as PolicyContext, Policy};
+use tidegate_protocol::{Call, Decoded, Fault, Response};
 
 #[test]
 fn requests_and_responses_are_the_recorded_ones() {
@@ -40,7 +41,8 @@ fn requests_and_responses_are_the_recorded_ones() {
     assert!(files.len() >= 10, "the golden files are found");
     for path in files {
         let recorded = read(&path);
-        let decode = if path.ends_with("authentication.txt") { decode_signed } else { decode_raw };
+        let is_signed = path.ends_with("authentication.txt") || path.ends_with("authorization.txt");
+        let decode = if is_signed { decode_signed } else { decode_raw };
         let cases = format!("\n{recorded}");
         let actual: String = cases.split("\n== ").skip(1).map(|case| replay(case, decode)).collect();
         if actual == recorded {
@@ -61,7 +63,39 @@ fn replay(case: &str, decode: fn(&RawRequest) -> Decoded) -> String {
     let rest = rest.strip_prefix("-- request\n").unwrap_or_else(|| panic!("no request in {title}"));
     let (request, rest) = rest.split_once("\n-- engine:").unwrap_or_else(|| panic!("no engine in {title}"));
     let engine = rest.lines().next().unwrap_or_default().trim();
-    let (command, response) = match decode(&RawRequest::parse(request)) {
+    let decoded = decode(&RawRequest::parse(request));
+    let (command, response) = match authorize(engine, &decoded) {
+        Err(fault) => ("none".to_owned(), decoded.refuse(&fault)),
+        Ok(engine) => answer(engine, decoded),
+    };
+    let response = show(&response);
+    format!(
+        "== {title}\n-- request\n{request}\n-- engine: {engine}\n-- command\n{command}\n-- response\n{response}\n\n"
+    )
+}
+
+/// Checks the request by a policy, if the outcome begins with the name of one; returns the rest.
+fn authorize<'a>(engine: &'a str, decoded: &Decoded) -> Result<&'a str, Fault> {
+    let Some((name, rest)) = engine.strip_prefix("policy ").and_then(|text| text.split_once(" then ")) else {
+        return Ok(engine);
+    };
+    let effect = match name {
+        "none" => None,
+        "allows" => Some("Allow"),
+        "denies" => Some("Deny"),
+        other => panic!("no policy is called {other:?}"),
+    };
+    let policy = effect.map(|effect| {
+        let text = format!(r#"{{"Statement":{{"Effect":"{effect}","Principal":"*","Action":"*"}}}}"#);
+        Policy::parse(&text).unwrap()
+    });
+    let context = PolicyContext::new([127, 0, 0, 1].into(), 0);
+    decoded.accesses().try_for_each(|access| access.authorize(policy.as_ref(), context)).map(|()| rest)
+}
+
+/// Answers a decoded request; what was asked of the engine, and the response.
+fn answer(engine: &str, decoded: Decoded) -> (String, Response) {
+    match decoded {
         Decoded::Call(command, call) => converse(engine, command, call),
         Decoded::Refused(refusal) => {
             let queue = refusal.queue.as_ref().map(tidegate_engine::QueueAddress::arn);
@@ -71,11 +105,7 @@ fn replay(case: &str, decode: fn(&RawRequest) -> Decoded) -> String {
             };
             (text, refusal.encode(engine != "missing"))
         }
-    };
-    let response = show(&response);
-    format!(
-        "== {title}\n-- request\n{request}\n-- engine: {engine}\n-- command\n{command}\n-- response\n{response}\n\n"
-    )
+    }
 }
 
 /// Plays the engine, which answers each command with the next of the outcomes named; writes down the commands.

@@ -1,17 +1,18 @@
 //! The API listener's service: bytes to the protocol, commands to the shard, answers back.
 
+use crate::forwarded;
 use crate::http::{self, Peer};
 use crate::metrics::Metrics;
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_engine::{AccountId, Command, MessageId, Region, Reply};
+use tidegate_engine::{AccountId, Command, MessageId, Region, Reply, Timestamp};
 use tidegate_log::Storage;
 use tidegate_protocol::{
     Action, Call, Context, Credentials, Decoded, Fault, Headers, ReceiptKey, Refusal, RequestIdText,
@@ -64,7 +65,7 @@ impl<S: Storage> Api<S> {
         let Answered { action, response } = match self.decode(peer, parts, body, request_id) {
             Ok(Decoded::Call(command, call)) => self.call(command, call).await,
             Ok(Decoded::Refused(refusal)) => self.refuse(refusal).await,
-            Err(response) => Answered { action: None, response },
+            Err(answered) => answered,
         };
         let latency = start.elapsed();
         self.metrics.answered(action, response.code, latency);
@@ -103,7 +104,7 @@ impl<S: Storage> Api<S> {
         parts: Parts,
         body: Result<Bytes, Fault>,
         request_id: RequestIdText,
-    ) -> Result<Decoded, tidegate_protocol::Response> {
+    ) -> Result<Decoded, Answered> {
         let settings = &self.settings;
         let request = tidegate_protocol::Request {
             method: parts.method.as_str(),
@@ -113,10 +114,11 @@ impl<S: Storage> Api<S> {
             body: body.as_deref().unwrap_or_default(),
         };
         if let Err(fault) = &body {
-            return Err(refuse(&request, request_id, fault));
+            return Err(Answered { action: None, response: refuse(&request, request_id, fault) });
         }
+        let now = system_time();
         let mut context = Context {
-            now: system_time(),
+            now,
             request_id,
             receipt_key: settings.receipt_key,
             credentials: settings.credentials.as_ref(),
@@ -130,7 +132,37 @@ impl<S: Storage> Api<S> {
             },
             random: &mut rand::random,
         };
-        Ok(decode(&request, &mut context))
+        let decoded = decode(&request, &mut context);
+        match self.authorize(peer, &parts.headers, now, &decoded) {
+            Ok(()) => Ok(decoded),
+            Err(fault) => Err(Answered { action: decoded.action(), response: decoded.refuse(&fault) }),
+        }
+    }
+
+    /// Checks that the caller may do what a request asks for. While there are no credentials nobody is asked.
+    fn authorize(
+        &self,
+        peer: Peer,
+        headers: &HeaderMap,
+        now: Timestamp,
+        decoded: &Decoded,
+    ) -> Result<(), Fault> {
+        if self.settings.credentials.is_none() {
+            return Ok(());
+        }
+        let client = if self.settings.trust_forwarded { forwarded::client(peer, headers) } else { peer };
+        let context = tidegate_policy::Context {
+            source_ip: client.address,
+            secure_transport: client.secure,
+            now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            user_agent: headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
+            source_arn: None,
+            source_account: None,
+        };
+        decoded.accesses().try_for_each(|access| {
+            let policy = access.queue.and_then(|queue| self.shard.policy(queue));
+            access.authorize(policy.as_deref(), context)
+        })
     }
 
     async fn call(&self, mut command: Command, mut call: Call) -> Answered {

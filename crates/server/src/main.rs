@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod config;
 mod declared;
+mod forwarded;
 mod http;
 mod metrics;
 mod serve;

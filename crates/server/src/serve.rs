@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
 use tidegate_log::{DirStorage, LogConfig, LogError, MemoryStorage, SegmentedLog, Storage};
-use tidegate_protocol::{Credential, Credentials, Grant, ReceiptKey};
+use tidegate_protocol::{Credential, Credentials, ReceiptKey};
 use tidegate_store::{RecoverError, Recovered, recover};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -247,11 +247,6 @@ fn credentials(declared: &[DeclaredCredential]) -> Option<Credentials> {
     let credential = |DeclaredCredential { user, secret }: &DeclaredCredential| {
         Credential::new(user.clone(), secret.clone())
     };
-    if declared.iter().any(|declared| declared.user.grant != Grant::default()) {
-        tracing::warn!(
-            "`actions` and `resources` of credentials are not enforced yet; each may do everything"
-        );
-    }
     (!declared.is_empty()).then(|| Credentials::new(declared.iter().map(credential)))
 }
 

@@ -1,6 +1,7 @@
 //! Who calls: identities, credentials, and AWS Signature Version 4.
 //!
 //! ```text
+//! access.rs         whether a caller may do what a request asks for
 //! identity.rs       what is known of a caller once it is known
 //! anonymous.rs      callers of a server without credentials: taken at their word
 //! credentials.rs    the keys that may sign, and what their users may do
@@ -12,6 +13,7 @@
 //! verify.rs         all of it together: a request to an identity or a fault
 //! ```
 
+mod access;
 mod anonymous;
 mod canonical;
 mod claim;
@@ -22,6 +24,7 @@ mod pattern;
 mod signing_key;
 mod verify;
 
+pub use access::Access;
 pub(crate) use anonymous::{credential_param, identify};
 pub use credentials::{Credential, Credentials, SecretKey, is_access_key, is_user_name};
 pub use identity::{Home, Identity, Principal, User};

@@ -1,6 +1,8 @@
 //! Actions and resources with wildcards (`*` any text, `?` one character), as credentials list them.
 //!
-//! They are parsed and kept here, and applied where requests are authorized.
+//! The wildcards are those of policies.
+
+use tidegate_policy::Pattern;
 
 /// What a credential may be used for. A list that is absent restricts nothing; both absent is everything in the
 /// credential's account.
@@ -12,10 +14,25 @@ pub struct Grant {
     pub resources: Option<Box<[ResourcePattern]>>,
 }
 
+impl Grant {
+    /// Whether nothing is restricted.
+    pub(super) fn is_everything(&self) -> bool {
+        self.actions.is_none() && self.resources.is_none()
+    }
+
+    /// Whether both lists allow an action, `sqs:SendMessage`, on the resource of an ARN.
+    pub(super) fn allows(&self, action: &str, resource: &str) -> bool {
+        let actions = self.actions.as_deref();
+        let resources = self.resources.as_deref();
+        actions.is_none_or(|list| list.iter().any(|pattern| pattern.0.matches_ignore_case(action)))
+            && resources.is_none_or(|list| list.iter().any(|pattern| pattern.0.matches(resource)))
+    }
+}
+
 /// `*`, or a service and an action, such as `sqs:Send*`; in lower case, since actions are compared without regard
 /// to case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionPattern(Box<str>);
+pub struct ActionPattern(Pattern);
 
 impl ActionPattern {
     /// Parses a pattern; `None` when no action could match it.
@@ -27,30 +44,30 @@ impl ActionPattern {
         let fits = text.len() <= ACTION_BYTES;
         let formed = text == "*"
             || text.split_once(':').is_some_and(|(service, name)| is_part(service) && is_part(name));
-        (fits && formed).then(|| ActionPattern(text.to_ascii_lowercase().into()))
+        (fits && formed).then(|| ActionPattern(Pattern::new(&text.to_ascii_lowercase())))
     }
 
     /// The pattern in lower case.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
 /// `*`, or an ARN, such as `arn:aws:sqs:*:123456789012:orders-*`; case matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourcePattern(Box<str>);
+pub struct ResourcePattern(Pattern);
 
 impl ResourcePattern {
     /// Parses a pattern; `None` when it is neither `*` nor an ARN of six parts.
     pub fn parse(text: &str) -> Option<Self> {
         let formed = text == "*" || (text.starts_with("arn:") && text.split(':').count() >= ARN_PARTS);
         let plain = text.len() <= RESOURCE_BYTES && text.bytes().all(|b| b.is_ascii_graphic());
-        (formed && plain).then(|| ResourcePattern(text.into()))
+        (formed && plain).then(|| ResourcePattern(Pattern::new(text)))
     }
 
     /// The pattern.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 

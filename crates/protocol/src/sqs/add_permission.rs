@@ -61,7 +61,7 @@ fn granted(action: &str) -> Result<Box<str>, Fault> {
         return Ok(named.into());
     }
     match Action::parse(action) {
-        Some(action) if !action.is_batch() => {
+        Some(action) if action.base() == action => {
             refuse("Only the queue owner is allowed to invoke this action.")
         }
         _ => refuse("Please refer to the appropriate WSDL for a list of valid actions."),

@@ -26,7 +26,7 @@ mod send_message;
 mod set_queue_attributes;
 mod tags;
 
-use crate::auth::Home;
+use crate::auth::{Access, Home, Identity};
 use crate::fault::{Echo, Fault, Shape};
 use crate::http::{Request, RequestIdText, Response};
 use crate::wire::{self, Dialect, Input, JsonOutput, Output, Value, XmlOutput};
@@ -79,10 +79,32 @@ impl Action {
         )
     }
 
-    fn is_batch(self) -> bool {
+    /// The action that permissions name: a batch goes by its single form.
+    pub(crate) fn base(self) -> Self {
+        match self {
+            Action::ChangeMessageVisibilityBatch => Action::ChangeMessageVisibility,
+            Action::DeleteMessageBatch => Action::DeleteMessage,
+            Action::SendMessageBatch => Action::SendMessage,
+            single => single,
+        }
+    }
+
+    /// Whether only the account of a queue may do it, whatever the queue's policy says.
+    pub(crate) fn is_owners(self) -> bool {
         matches!(
             self,
-            Action::ChangeMessageVisibilityBatch | Action::DeleteMessageBatch | Action::SendMessageBatch
+            Action::AddPermission
+                | Action::CancelMessageMoveTask
+                | Action::CreateQueue
+                | Action::DeleteQueue
+                | Action::ListMessageMoveTasks
+                | Action::ListQueueTags
+                | Action::ListQueues
+                | Action::RemovePermission
+                | Action::SetQueueAttributes
+                | Action::StartMessageMoveTask
+                | Action::TagQueue
+                | Action::UntagQueue
         )
     }
 }
@@ -97,11 +119,55 @@ pub enum Decoded {
     Refused(Refusal),
 }
 
+impl Decoded {
+    /// What the caller must be allowed to do before the engine is asked anything; nothing if it will not be asked.
+    pub fn accesses(&self) -> impl Iterator<Item = Access<'_>> {
+        let (main, other) = match self {
+            Decoded::Call(command, call) => {
+                let caller = &call.caller;
+                let main = Access { caller, action: call.action, queue: command.queue() };
+                // To start a move needs the right to send where it goes, if that is said.
+                let destination = match command {
+                    Command::StartMoveTask { destination, .. } => destination.as_ref(),
+                    _ => None,
+                };
+                let send = |queue| Access { caller, action: Action::SendMessage, queue: Some(queue) };
+                (Some(main), destination.map(send))
+            }
+            Decoded::Refused(Refusal {
+                caller: Some(caller),
+                action: Some(action),
+                queue: Some(queue),
+                ..
+            }) => (Some(Access { caller, action: *action, queue: Some(queue) }), None),
+            Decoded::Refused(_) => (None, None),
+        };
+        main.into_iter().chain(other)
+    }
+
+    /// The action, where it is known.
+    pub fn action(&self) -> Option<Action> {
+        match self {
+            Decoded::Call(_, call) => Some(call.action),
+            Decoded::Refused(refusal) => refusal.action,
+        }
+    }
+
+    /// Answers with another fault, found after decoding.
+    pub fn refuse(self, fault: &Fault) -> Response {
+        match self {
+            Decoded::Call(_, call) => call.refuse(fault),
+            Decoded::Refused(refusal) => refusal.refuse(fault),
+        }
+    }
+}
+
 /// What is kept of a request until the engine has answered it.
 #[derive(Debug)]
 pub struct Call {
     /// The action, for logs and metrics.
     pub action: Action,
+    caller: Identity,
     dialect: Dialect,
     request_id: RequestIdText,
     pending: Pending,
@@ -116,6 +182,7 @@ pub struct Refusal {
     /// The queue that the request names. A missing queue is a worse fault than a bad parameter: when this is
     /// set, ask the engine [`Command::FindQueue`] and tell [`Refusal::encode`] the answer.
     pub queue: Option<QueueAddress>,
+    caller: Option<Identity>,
     dialect: Dialect,
     request_id: RequestIdText,
     fault: Fault,
@@ -172,19 +239,19 @@ impl Accepted {
 pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
     let dialect = dialect_of(request);
     let request_id = context.request_id;
-    let refused = |action, Refused { queue, fault }: Refused| {
-        Decoded::Refused(Refusal { action, queue, dialect, request_id, fault })
+    let refused = |action, caller, Refused { queue, fault }: Refused| {
+        Decoded::Refused(Refusal { action, queue, caller, dialect, request_id, fault })
     };
     // Before anything else is looked at: a stranger learns nothing of what would be wrong besides.
     let verified =
         match context.credentials.map(|credentials| credentials.verify(request, context)).transpose() {
             Ok(verified) => verified,
-            Err(fault) => return refused(None, fault.into()),
+            Err(fault) => return refused(None, None, fault.into()),
         };
     let mut repaired = None;
     let (action, credential, members) = match read(request, dialect, &mut repaired) {
         Ok(read) => read,
-        Err(fault) => return refused(None, fault.into()),
+        Err(fault) => return refused(None, None, fault.into()),
     };
     let caller = verified.unwrap_or_else(|| {
         let default = Home { account: context.account, region: context.region.clone() };
@@ -192,13 +259,15 @@ pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
     });
     let mut scope = Scope { request, context, caller };
     if dialect == Dialect::Query && !action.is_of_queue() && scope.is_on_queue_path() {
-        return refused(Some(action), Fault::UnknownAction { action: action.name().into() }.into());
+        return refused(Some(action), None, Fault::UnknownAction { action: action.name().into() }.into());
     }
-    match decode_action(action, Input::new(dialect, members), &mut scope) {
+    let accepted = decode_action(action, Input::new(dialect, members), &mut scope);
+    let caller = scope.caller;
+    match accepted {
         Ok(Accepted { command, pending, echo }) => {
-            Decoded::Call(command, Call { action, dialect, request_id, pending, echo })
+            Decoded::Call(command, Call { action, caller, dialect, request_id, pending, echo })
         }
-        Err(fault) => refused(Some(action), fault),
+        Err(fault) => refused(Some(action), Some(caller), fault),
     }
 }
 

@@ -18,6 +18,10 @@ use tidegate_engine::{
 pub(super) fn decode_start(input: &mut Input<'_>, scope: &mut Scope<'_, '_>) -> Result<Accepted, Fault> {
     let source = source(input)?;
     let destination = input.text(DESTINATION)?.map(|arn| queue(DESTINATION, &arn)).transpose()?;
+    // Messages move within an account only: another's queues are as if they were not there.
+    if destination.as_ref().is_some_and(|destination: &QueueAddress| destination.account != source.account) {
+        return Err(Fault::ResourceMissing { parameter: DESTINATION });
+    }
     let rate = match input.integer("MaxNumberOfMessagesPerSecond")? {
         None => None,
         Some(rate) => Some(in_range(rate, &limits::MOVE_RATE).ok_or(Fault::MoveRate)?),

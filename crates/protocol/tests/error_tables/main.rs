@@ -13,6 +13,7 @@
 mod authentication;
 mod messages;
 mod move_tasks;
+mod permissions;
 mod queues;
 mod redrive;
 
@@ -132,6 +133,9 @@ const REQUESTS: &[&[Row]] = &[
     messages::SENDS,
     messages::BATCHES,
     messages::RECEIVES,
+    permissions::PERMISSIONS,
+    permissions::POLICY,
+    permissions::AUTHORIZATION,
     redrive::POLICY,
     redrive::ALLOW_POLICY,
     move_tasks::MOVE_TASKS,

@@ -155,8 +155,9 @@ settings! {
     /// a path.
     public_url: Option<PublicUrl> = Optional(BaseUrl), default "none",
         cost "", flag Flag::Value("URL");
-    /// Build queue URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Only for servers that nothing but a proxy can
-    /// reach, since anyone can send these headers.
+    /// Build queue URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Policies then see the address and scheme in
+    /// `X-Forwarded-For` and `X-Forwarded-Proto`. Only for servers that nothing but a proxy can reach, since anyone
+    /// can send these headers.
     trust_forwarded: bool = Switch, default "false",
         cost "", flag Flag::None;
     /// Accept every caller on addresses that other machines can reach. Without it, and while no credentials are

@@ -15,6 +15,7 @@ mod commit;
 mod inbox;
 mod keeper;
 mod owner;
+mod policies;
 
 pub(crate) use answer::{Answer, Gone};
 pub(crate) use clock::system_time;
@@ -25,11 +26,13 @@ use answer::{Callback, Caller};
 use commit::Committer;
 use inbox::{Inbox, Refused};
 use owner::{Input, Owner};
+use policies::Policies;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use tidegate_engine::{Command, Delivery, RequestId, StoredMessage};
+use tidegate_engine::{Command, Delivery, QueueAddress, RequestId, StoredMessage};
 use tidegate_log::{ReadError, Reader, Storage};
+use tidegate_policy::Policy;
 use tidegate_store::Recovered;
 use tidegate_store::codec::{self, DecodeError};
 use tokio::sync::oneshot;
@@ -39,12 +42,17 @@ pub(crate) struct Shard<S: Storage> {
     inbox: Arc<Inbox<Input>>,
     reader: Reader<S>,
     next_request: Arc<AtomicU64>,
+    policies: Arc<Policies>,
 }
 
 impl<S: Storage> Clone for Shard<S> {
     fn clone(&self) -> Self {
-        let Self { inbox, reader, next_request } = self;
-        Shard { inbox: inbox.clone(), reader: reader.clone(), next_request: next_request.clone() }
+        Shard {
+            inbox: self.inbox.clone(),
+            reader: self.reader.clone(),
+            next_request: self.next_request.clone(),
+            policies: self.policies.clone(),
+        }
     }
 }
 
@@ -71,10 +79,11 @@ impl<S: Storage> Shard<S> {
         let Recovered { shard: core, appender, reader, keeper, .. } = recovered;
         let inbox = Arc::new(Inbox::new());
         let next_request = Arc::new(AtomicU64::new(0));
-        let shard = Shard { inbox: inbox.clone(), reader, next_request };
+        let policies = Arc::new(Policies::default());
+        let shard = Shard { inbox: inbox.clone(), reader, next_request, policies: policies.clone() };
         let (signal, keeper) = keeper::start(keeper, shard.clone(), metrics.clone());
         let committer = Committer { appender, metrics: metrics.clone(), inbox: inbox.clone() };
-        let owner = Owner::new(core, committer, signal);
+        let owner = Owner::new(core, committer, signal, policies);
         let owner = spawn("owner", move || owner.run(&inbox));
         (shard, Threads { owner, keeper })
     }
@@ -94,6 +103,11 @@ impl<S: Storage> Shard<S> {
         let (caller, callback) = self.caller();
         self.push(Input::Command { request: caller.request(), command: Box::new(command), callback })?;
         caller.answer_blocking()
+    }
+
+    /// The policy of a queue, if it has one. A change is in force before its answer leaves.
+    pub(crate) fn policy(&self, queue: &QueueAddress) -> Option<Arc<Policy>> {
+        self.policies.find(queue)
     }
 
     fn caller(&self) -> (Caller, Callback) {

@@ -5,7 +5,9 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::inbox::Inbox;
 use super::keeper::Signal;
+use super::policies::Policies;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{Command, Demand, QueueGauge, Receipt, RequestId};
 use tidegate_log::{Space, Storage};
@@ -54,6 +56,7 @@ pub(crate) struct Owner<S: Storage> {
     shard: Shard<S>,
     committer: Committer<S>,
     signal: Signal,
+    policies: Arc<Policies>,
     clock: Clock,
     callers: HashMap<RequestId, Callback>,
     active_segment: u32,
@@ -62,18 +65,26 @@ pub(crate) struct Owner<S: Storage> {
 }
 
 impl<S: Storage> Owner<S> {
-    pub(crate) fn new(shard: Shard<S>, committer: Committer<S>, signal: Signal) -> Self {
-        Owner {
+    pub(crate) fn new(
+        shard: Shard<S>,
+        committer: Committer<S>,
+        signal: Signal,
+        policies: Arc<Policies>,
+    ) -> Self {
+        let mut owner = Owner {
             clock: Clock::start(shard.at()),
             // Not a segment's number, so that the keeper is called for the first one too.
             active_segment: 0,
             shard,
             committer,
             signal,
+            policies,
             callers: HashMap::new(),
             waiting_allowed: true,
             stopping: false,
-        }
+        };
+        owner.publish_policies();
+        owner
     }
 
     pub(crate) fn run(mut self, inbox: &Inbox<Input>) {
@@ -157,6 +168,8 @@ impl<S: Storage> Owner<S> {
 
     fn commit(&mut self) {
         let Some(commit) = self.shard.take_commit() else { return };
+        // Before the answers leave: whoever was told of a change finds it in force.
+        self.publish_policies();
         let mut answers = Vec::with_capacity(commit.replies.len());
         for (request, outcome) in commit.replies {
             if let Some(callback) = self.callers.remove(&request) {
@@ -164,6 +177,12 @@ impl<S: Storage> Owner<S> {
             }
         }
         self.committer.commit(commit.frame, answers);
+    }
+
+    fn publish_policies(&mut self) {
+        while let Some(update) = self.shard.poll_policy() {
+            self.policies.publish(update);
+        }
     }
 
     /// Calls the keeper when a segment was begun or a checkpoint is due.

@@ -243,6 +243,7 @@ pub mod errors {
     pub const ENTRY_ID: &str = "400 sqs#InvalidBatchEntryId AWS.SimpleQueueService.InvalidBatchEntryId";
     pub const BATCH_TOO_LONG: &str = "400 sqs#BatchRequestTooLong AWS.SimpleQueueService.BatchRequestTooLong";
     pub const UNSUPPORTED: &str = "400 sqs#UnsupportedOperation AWS.SimpleQueueService.UnsupportedOperation";
+    pub const ACCESS_DENIED: &str = "403 coral#AccessDeniedException AccessDenied";
     pub const OVER_LIMIT: &str = "403 sqs#OverLimit OverLimit";
     pub const TOO_LARGE: &str = "413 coral#RequestEntityTooLargeException RequestEntityTooLarge";
 }

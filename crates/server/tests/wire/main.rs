@@ -20,6 +20,7 @@ mod framing;
 mod idle;
 mod operators;
 mod permissions;
+mod policies;
 mod polling;
 mod queue_urls;
 mod read_back;
