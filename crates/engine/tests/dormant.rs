@@ -233,6 +233,31 @@ fn messages_of_chunks_that_are_away_expire_when_they_come_back() {
 }
 
 #[test]
+fn a_page_of_a_peek_ends_before_a_chunk_that_is_away() {
+    let mut d = Driven::new();
+    d.send(2_000);
+    let evictable: Vec<_> = d.engine.evictable().collect();
+    let away = d.engine.evict(evictable[0]).expect("it may go");
+    d.away.insert(evictable[0], away.clone());
+    // One is apart from the others, and behind that chunk.
+    let late = SendEntry { message: message(9_999, "late"), delay: Some(secs(1)), content_based: false };
+    d.ask(Command::Send { queue: queue(), entries: vec![late] });
+    d.send(1);
+    d.wait(secs(1));
+    let (mut after, mut pages) = (None, Vec::new());
+    loop {
+        let request = d.ask(Command::Peek { queue: queue(), after, max: 1_000 });
+        let Ok(Reply::Peeked(page)) = &d.journal.replies[&request] else { panic!("not peeked") };
+        let Some(last) = page.last() else { break };
+        after = Some(last.touched.stored.seq);
+        pages.push(page.iter().map(|peeked| peeked.touched.stored.seq).collect::<Vec<_>>());
+    }
+    let before: Vec<_> = (0..away.first().seq.0).map(MessageSeq).collect();
+    assert_eq!(pages[0], before);
+    assert_eq!(pages[1..].concat(), [MessageSeq(2_000), MessageSeq(2_001)]);
+}
+
+#[test]
 fn whether_chunks_are_away_decides_nothing() {
     for seed in 0..50 {
         let mut random = fastrand::Rng::with_seed(seed);

@@ -140,6 +140,8 @@ impl Engine {
         self.apply_moved(at, from, to, |touched, source, origin| {
             if touched.stored.seq != to.1 {
                 touched.stored = Stored { seq: to.1, sent_at: at, ..touched.stored };
+                // There it is a message that nobody received yet, and its group's turn comes by its number.
+                touched.received_at = Timestamp::ZERO;
             }
             touched.origin = Some(Arc::new(Origin { source: Some(source.address.clone()), ..origin }));
         });

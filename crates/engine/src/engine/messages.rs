@@ -274,6 +274,8 @@ impl Engine {
         if receipt.queue != id {
             return Err(Error::ReceiptOfOtherQueue);
         }
+        // The change before it may have ended the receipt's window.
+        self.advance(now, id);
         self.check_window(receipt)?;
         let touched = self.queue(id).messages.received(receipt.seq).ok_or(Error::NotAvailable)?;
         if now.since(touched.received_at) + timeout > limits::VISIBILITY_TIMEOUT_MAX {

@@ -133,6 +133,12 @@ impl Backlog {
         head.chain(resident).chain(tail).skip_while(move |stored| stored.seq < seq)
     }
 
+    /// The first message of the first chunk that is away and does not end before a number.
+    pub(crate) fn first_away(&self, from: MessageSeq) -> Option<MessageSeq> {
+        let away = |sealed: &&Sealed| sealed.resident().is_none() && sealed.last_seq() >= from;
+        self.sealed.iter().find(away).map(|sealed| sealed.first().seq)
+    }
+
     /// Takes a message out of the row, if it is here and its chunk is in memory.
     pub(crate) fn remove(&mut self, seq: MessageSeq) -> Option<Stored> {
         let removed = self.get(seq)?;

@@ -39,7 +39,8 @@ pub struct Touched {
     pub receive_count: u32,
     /// When it was first received.
     pub first_received_at: Timestamp,
-    /// When it was last received; the 12-hour limit counts from here.
+    /// When it was last received; the 12-hour limit counts from here. Zero for a dead letter in a FIFO queue before its
+    /// first receive there.
     pub received_at: Timestamp,
     /// Where it came from, if it is a dead letter.
     pub origin: Option<Arc<Origin>>,

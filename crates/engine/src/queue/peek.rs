@@ -71,6 +71,11 @@ impl Standard {
         let mut page: Vec<_> = untouched.chain(returned).chain(in_flight).chain(delayed).collect();
         page.sort_unstable_by_key(|peeked| peeked.touched.stored.seq);
         page.truncate(max);
+        // What follows a chunk that is away belongs on a later page: it would be taken for all that there is up to it.
+        if let Some(away) = self.backlog().first_away(from) {
+            let before = page.partition_point(|peeked| peeked.touched.stored.seq < away);
+            page.truncate(if before > 0 { before } else { page.len() });
+        }
         page
     }
 }

@@ -84,6 +84,11 @@ impl Entry {
         }
     }
 
+    /// Whether it was received since it came to this queue: a dead letter brings the count of its receives along.
+    fn was_received_here(&self) -> bool {
+        self.received().is_some_and(|touched| touched.received_at > Timestamp::ZERO)
+    }
+
     /// What is known of the message, whether it was received or not.
     fn to_touched(&self, seq: MessageSeq) -> Touched {
         match &self.data {
@@ -173,10 +178,10 @@ impl Fifo {
     fn list(&mut self, index: GroupIndex) {
         let first = self.groups.get(index).messages().next().expect("a group has messages");
         let entry = &self.entries[&first];
-        let turn = match entry.received() {
-            _ if entry.state != State::Visible => None,
-            Some(_) => Some(self.groups.served(index)),
-            None => Some(Turn { after: first, delivery: 0 }),
+        let turn = match entry.state {
+            State::Delayed | State::InFlight => None,
+            State::Visible if entry.was_received_here() => Some(self.groups.served(index)),
+            State::Visible => Some(Turn { after: first, delivery: 0 }),
         };
         self.groups.list(index, turn);
     }
@@ -300,8 +305,10 @@ impl Fifo {
 
     /// Whether a receive with an attempt id, which its client can repeat, took the message.
     pub(crate) fn is_repeatable(&self, seq: MessageSeq) -> bool {
-        let kept = self.entries.get(&seq).map(|entry| &entry.data);
-        matches!(kept, Some(Data::Touched(kept)) if kept.attempt.is_some())
+        let entry = self.entries.get(&seq).map(|entry| &entry.data);
+        let Some(Data::Touched(kept)) = entry else { return false };
+        let attempt = kept.attempt.as_deref().and_then(|id| self.attempts.get(id));
+        attempt.is_some_and(|attempt| attempt.received.contains(&(seq, kept.touched.receive_count)))
     }
 
     fn kept_mut(&mut self, seq: MessageSeq) -> Option<&mut Kept> {
