@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 use tidegate_engine::{
     AccountId, AttributeChange, Command, Config, Delivery, Engine, Error, Event, FifoState, Journal, Message,
-    MessageId, Messages, Position, QueueAddress, QueueAttributes, QueueName, QueueView, Receipt, Receive,
-    Region, Reply, RequestId, SendEntry, Sent, Snapshot, StandardMessages, Stored, StoredMessage, Tags,
-    Timestamp,
+    MessageId, MessageSeq, Messages, MoveTask, MoveTaskId, MoveTaskOutcome, Peeked, Position, QueueAddress,
+    QueueAttributes, QueueName, QueueView, Receipt, Receive, RedrivePolicy, Region, Reply, RequestId,
+    SendEntry, Sent, Snapshot, StandardMessages, Stored, StoredMessage, Tags, Timestamp,
 };
 
 /// When every test begins: some day, at no round second.
@@ -77,6 +77,12 @@ pub(crate) fn message(number: u128, body: impl Into<bytes::Bytes>) -> Message {
 
 pub(crate) fn tags(pairs: &[(&str, &str)]) -> Tags {
     pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+}
+
+/// A redrive policy that names a dead-letter queue.
+pub(crate) fn redrive_policy(target: impl Named, max_receive_count: u32) -> AttributeChange {
+    let dead_letter_target = target.address();
+    AttributeChange::RedrivePolicy(Some(RedrivePolicy { dead_letter_target, max_receive_count }))
 }
 
 /// A short poll for up to ten messages, to be changed as a test needs it.
@@ -315,6 +321,10 @@ impl TestEngine {
         let mut engine = TestEngine::new();
         engine.create_with("q.fifo", &[AttributeChange::FifoQueue(true)]);
         engine
+    }
+
+    pub(crate) fn create_fifo(&mut self, queue: impl Named, attributes: &[AttributeChange]) {
+        self.create_with(queue, &[&[AttributeChange::FifoQueue(true)], attributes].concat());
     }
 
     /// An engine with one queue, `q`, of default attributes.
@@ -579,6 +589,99 @@ impl TestEngine {
         let mut all: Vec<_> = positions(&self.live.engine.snapshot()).into_iter().collect();
         all.sort_unstable();
         all
+    }
+
+    // Moves.
+
+    pub(crate) fn start_move(&mut self, source: impl Named, destination: Option<&str>) -> MoveTaskId {
+        self.try_start_move(source, destination, None).expect("starts")
+    }
+
+    /// Starts a move task with an id of its own.
+    pub(crate) fn try_start_move(
+        &mut self,
+        source: impl Named,
+        destination: Option<&str>,
+        rate: Option<u32>,
+    ) -> Result<MoveTaskId, Error> {
+        self.next_message += 1;
+        let id = MoveTaskId(self.next_message.to_be_bytes());
+        let (source, destination) = (source.address(), destination.map(|name| name.address()));
+        self.done(Command::StartMoveTask { source, destination, rate, id }).map(|()| id)
+    }
+
+    pub(crate) fn try_cancel_move(&mut self, source: impl Named, id: MoveTaskId) -> Result<u64, Error> {
+        match self.call(Command::CancelMoveTask { source: source.address(), id })? {
+            Reply::MoveTaskCancelled { moved } => Ok(moved),
+            other => panic!("not cancelled: {other:?}"),
+        }
+    }
+
+    /// The move tasks of a queue, newest first.
+    pub(crate) fn move_tasks(&mut self, source: impl Named) -> Vec<MoveTask> {
+        match self.call(Command::ListMoveTasks { source: source.address(), max: 10 }) {
+            Ok(Reply::MoveTasks(tasks)) => tasks,
+            other => panic!("no tasks: {other:?}"),
+        }
+    }
+
+    /// The newest move task of a queue: messages moved, messages to move, and how it ended.
+    pub(crate) fn newest_move(&mut self, source: impl Named) -> (u64, u64, Option<MoveTaskOutcome>) {
+        let task = self.move_tasks(source).remove(0);
+        (task.moved, task.to_move, task.outcome)
+    }
+
+    pub(crate) fn peek_page(
+        &mut self,
+        queue: impl Named,
+        after: Option<MessageSeq>,
+        max: usize,
+    ) -> Vec<Peeked> {
+        match self.call(Command::Peek { queue: queue.address(), after, max }) {
+            Ok(Reply::Peeked(peeked)) => peeked,
+            other => panic!("not peeked: {other:?}"),
+        }
+    }
+
+    /// Everything in a queue, with bodies.
+    pub(crate) fn peek(&mut self, queue: impl Named) -> Vec<(String, Peeked)> {
+        let (queue, mut peeked) = (queue.address(), Vec::<Peeked>::new());
+        loop {
+            let after = peeked.last().map(|last| last.touched.stored.seq);
+            let page = self.peek_page(&queue, after, 1_000);
+            if page.is_empty() {
+                break;
+            }
+            peeked.extend(page);
+        }
+        let body = |at: Position| self.log.record(at).stored().expect("a message").message.body.to_vec();
+        let read = |peeked: Peeked| {
+            (String::from_utf8(body(peeked.touched.stored.position)).expect("UTF-8"), peeked)
+        };
+        peeked.into_iter().map(read).collect()
+    }
+
+    /// The bodies of everything in a queue, in the order of numbers.
+    pub(crate) fn contents(&mut self, queue: impl Named) -> Vec<String> {
+        self.peek(queue).into_iter().map(|(body, _)| body).collect()
+    }
+
+    /// The number of the message with that body.
+    pub(crate) fn seq_of(&mut self, queue: impl Named, body: &str) -> MessageSeq {
+        let found = self.peek(queue).into_iter().find(|(found, _)| found == body);
+        found.expect("it is there").1.touched.stored.seq
+    }
+
+    pub(crate) fn redrive(
+        &mut self,
+        queue: impl Named,
+        destination: Option<&str>,
+        messages: &[MessageSeq],
+    ) -> Result<Vec<Result<(), Error>>, Error> {
+        self.next_message += 1;
+        let id = MoveTaskId(self.next_message.to_be_bytes());
+        let (queue, destination) = (queue.address(), destination.map(|name| name.address()));
+        self.settled(Command::Redrive { queue, destination, messages: messages.to_vec(), id })
     }
 
     // Long polls.
