@@ -35,6 +35,8 @@ pub(crate) struct Message {
     pub(crate) source: Option<QueueAddress>,
     /// Moved as a dead letter in this call.
     moved: bool,
+    /// Moved as a dead letter, and not received in a later call yet.
+    lying: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -353,6 +355,7 @@ impl Naive {
             received_at: None,
             source: None,
             moved: false,
+            lying: false,
         });
         sent
     }
@@ -386,8 +389,7 @@ impl Naive {
         let limit = self.dead_letter_queue(n).map(|(_, limit)| limit);
         let counts = |seq: &MessageSeq| {
             let message = self.queues[n].find(*seq).expect("walked over");
-            let lies = waits && message.source.is_some() && message.received_at.is_none();
-            !(message.moved || lies) || limit.is_none_or(|limit| message.receives < limit)
+            !(message.moved || (waits && message.lying)) || limit.is_none_or(|limit| message.receives < limit)
         };
         self.room(n) > 0 && self.queues[n].walk().iter().any(counts)
     }
@@ -427,6 +429,7 @@ impl Naive {
             queue.served.insert(message.group, (queue.newest, queue.delivered));
             let message = queue.find_mut(*seq);
             message.receives += 1;
+            message.lying &= message.moved;
             message.received_at = Some(now);
             message.hidden = Hidden::InFlight { until };
             if message.receives == 1 {

@@ -38,6 +38,7 @@ impl Naive {
             received_at: None,
             source: Some(from),
             moved: true,
+            lying: true,
             ..message
         };
         self.put_in(to, dead);
@@ -92,6 +93,7 @@ impl Naive {
             received_at: None,
             source: None,
             moved: false,
+            lying: false,
             ..message
         };
         self.put_in(to, new);
