@@ -48,7 +48,7 @@ pub use message::{
 pub use queue::{
     Attempt, Chunk, ChunkMalformed, FifoMessage, FifoMessages, FifoState, Messages, MoveTask,
     MoveTaskFailure, MoveTaskId, MoveTaskOutcome, Origin, Peeked, PeekedState, Remembered, StandardMessages,
-    Stored, Touched, Turn,
+    Stored, TenantMessages, Touched, Turn,
 };
 pub use snapshot::{QueueSnapshot, Snapshot};
 pub use time::Timestamp;

@@ -23,6 +23,11 @@ pub const MAXIMUM_MESSAGE_SIZE: RangeInclusive<u32> = 1_024..=1_048_576;
 pub const BATCH_BYTES: usize = 1_048_576;
 /// Messages of one standard queue in flight (SQS quotas: about 120,000).
 pub const IN_FLIGHT_MAX: usize = 120_000;
+/// A tenant of a standard queue is noisy while it has at least so many of its own messages in flight, and more than
+/// the following share of the queue's (SQS developer guide, "Amazon SQS fair queues").
+pub const NOISY_IN_FLIGHT_MIN: usize = 30;
+/// Percent of a queue's messages in flight that a tenant must exceed to be noisy (the same).
+pub const NOISY_IN_FLIGHT_PERCENT: usize = 10;
 /// Messages of one FIFO queue in flight (SQS quotas: 120,000; 20,000 in older documents). Receives of a queue that has
 /// reached it find nothing, without an error.
 pub const FIFO_IN_FLIGHT_MAX: usize = 120_000;

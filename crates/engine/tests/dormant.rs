@@ -66,10 +66,14 @@ impl Driven {
     }
 
     fn send(&mut self, count: usize) {
+        self.send_of(None, count);
+    }
+
+    fn send_of(&mut self, tenant: Option<&str>, count: usize) {
         for _ in 0..count {
-            let number = self.next_request.into();
-            let entries =
-                vec![SendEntry { message: message(number, "m"), delay: None, content_based: false }];
+            let mut message = message(self.next_request.into(), "m");
+            message.group_id = tenant.map(Into::into);
+            let entries = vec![SendEntry { message, delay: None, content_based: false }];
             self.ask(Command::Send { queue: queue(), entries });
         }
     }
@@ -147,6 +151,30 @@ fn a_receive_waits_for_a_chunk_that_is_away_even_without_a_wait_of_its_own() {
         expected += got.len() as u64;
     }
     go_on_with_a_late_chunk(d, expected);
+}
+
+#[test]
+fn a_noisy_tenant_does_not_overtake_messages_whose_chunk_is_away() {
+    let mut d = Driven::new();
+    d.send_of(Some("noisy"), 210);
+    for _ in 0..20 {
+        d.receive(10, 0);
+    }
+    d.send(1_200);
+    assert!(d.evict_all() >= 2, "all but those of the tenant");
+    let mut expected = 210;
+    while expected < 1_410 {
+        let rest = usize::try_from(1_410 - expected).expect("fits");
+        let request = d.receive(rest.min(10), 0);
+        if d.received(request).is_none() {
+            assert!(d.bring_back() > 0);
+        }
+        let got = d.received(request).expect("served at once, or when the chunk came back");
+        assert_eq!(got, (expected..expected + got.len() as u64).map(MessageSeq).collect::<Vec<_>>());
+        expected += got.len() as u64;
+    }
+    let request = d.receive(10, 0);
+    assert_eq!(d.received(request), Some((200..210).map(MessageSeq).collect()));
 }
 
 /// Goes on after the first chunk was asked for, and never brought it back.

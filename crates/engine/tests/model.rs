@@ -57,11 +57,18 @@ enum Step {
     },
     Send {
         queue: u8,
-        entries: Vec<(usize, Option<Duration>)>,
+        /// Size, delay and tenant of each.
+        entries: Vec<(usize, Option<Duration>, Option<u8>)>,
     },
     SendMany {
         queue: u8,
         batches: u8,
+        tenant: Option<u8>,
+    },
+    ReceiveMany {
+        queue: u8,
+        receives: u8,
+        timeout: Duration,
     },
     Receive {
         queue: u8,
@@ -144,6 +151,10 @@ fn attributes(rng: &mut Rng) -> Vec<AttributeChange> {
     (0..count).map(|_| attribute(rng)).collect()
 }
 
+fn tenant(rng: &mut Rng) -> Option<u8> {
+    one_of(rng, &[None, None, Some(0), Some(1), Some(2)])
+}
+
 /// Mostly the newest few, now and then anyone.
 fn pick(rng: &mut Rng) -> u16 {
     if rng.u8(0..5) > 0 { rng.u16(0..4) } else { rng.u16(..) }
@@ -187,7 +198,7 @@ fn step(rng: &mut Rng, patient: bool, brief: bool) -> Step {
                 [None, None, None, Some(0), Some(1), Some(2), Some(5), Some(60), Some(61), Some(900)];
             let entry = |rng: &mut Rng| {
                 let size = one_of(rng, &[1, 1, 1, 1, 1, 1, 1024, 1025]);
-                (size, one_of(rng, &delays).map(secs))
+                (size, one_of(rng, &delays).map(secs), tenant(rng))
             };
             Step::Send { queue, entries: picks(rng, entry) }
         }
@@ -259,10 +270,37 @@ fn sequence(seed: u64) -> Sequence {
     if rng.u8(0..40) == 0 {
         // A backlog of several chunks.
         let at = rng.usize(1..steps.len());
-        steps.insert(at, Step::SendMany { queue: 0, batches: rng.u8(20..60) });
+        steps.insert(at, Step::SendMany { queue: 0, batches: rng.u8(20..60), tenant: None });
+    }
+    // Tenants with many messages, some of which are noisy soon.
+    for _ in 0..one_of(&mut rng, &[0, 0, 0, 0, 2, 2, 6]) {
+        let (send, receive) = (rng.usize(1..steps.len()), rng.usize(1..steps.len()));
+        steps.insert(send, Step::SendMany { queue: 0, batches: rng.u8(3..6), tenant: tenant(&mut rng) });
+        let timeout = secs(one_of(&mut rng, &[5, 30, 30, 43_200]));
+        steps.insert(receive, Step::ReceiveMany { queue: 0, receives: rng.u8(3..8), timeout });
+    }
+    if steps.iter().any(|step| matches!(step, Step::ReceiveMany { .. })) && sent_count(&steps) > 100 {
+        // One receive moves about a hundred dead letters, and the model any number.
+        steps.iter_mut().for_each(forget_policy);
     }
     steps.push(Step::Compare);
     Sequence { config: Config { cooldown: secs(cooldown), in_flight_max, ..Config::default() }, steps }
+}
+
+/// Messages that a sequence sends at most.
+fn sent_count(steps: &[Step]) -> usize {
+    let of_step = |step: &Step| match step {
+        Step::Send { entries, .. } => entries.len(),
+        Step::SendMany { batches, .. } => usize::from(*batches) * 10,
+        _ => 0,
+    };
+    steps.iter().map(of_step).sum()
+}
+
+fn forget_policy(step: &mut Step) {
+    if let Step::Create { attributes, .. } | Step::Set { attributes, .. } = step {
+        attributes.retain(|change| !matches!(change, AttributeChange::RedrivePolicy(_)));
+    }
 }
 
 // Running one.
@@ -375,7 +413,8 @@ impl Run {
             Step::Gauges => {
                 let gauges = self.bench.live.engine.gauges(self.bench.now);
                 let plain = |g: tidegate_engine::QueueGauge| {
-                    (g.address, (g.counts.visible, g.counts.in_flight, g.counts.delayed), g.oldest_age)
+                    let counts = (g.counts.visible, g.counts.in_flight, g.counts.delayed);
+                    (g.address, counts, g.noisy_tenants, g.oldest_age)
                 };
                 let gauges: Vec<_> = gauges.into_iter().map(plain).collect();
                 assert_eq!(gauges, self.naive.gauges(), "gauges");
@@ -408,18 +447,18 @@ impl Run {
                 self.naive.purge(request, &queue(*number));
             }
             Step::Send { queue, entries } => self.send(*queue, entries),
-            Step::SendMany { queue, batches } => {
+            Step::SendMany { queue, batches, tenant } => {
                 for _ in 0..*batches {
-                    self.send(*queue, &[(1, None); 10]);
+                    self.send(*queue, &[(1, None, *tenant); 10]);
                     self.agree();
                 }
             }
-            Step::Receive { queue: number, max, timeout, wait } => {
-                let (max, visibility_timeout, wait) = (*max, *timeout, *wait);
-                let receive =
-                    Receive { queue: queue(*number), max, visibility_timeout, wait, attempt_id: None };
-                let request = self.ask(Command::Receive(receive));
-                self.naive.receive(request, &queue(*number), max, visibility_timeout, wait);
+            Step::Receive { queue, max, timeout, wait } => self.receive(*queue, *max, *timeout, *wait),
+            Step::ReceiveMany { queue, receives, timeout } => {
+                for _ in 0..*receives {
+                    self.receive(*queue, 10, Some(*timeout), Some(Duration::ZERO));
+                    self.agree();
+                }
             }
             Step::Delete { queue: number, picks } => {
                 let picked = self.pick_receipts(picks.iter().copied());
@@ -494,14 +533,22 @@ impl Run {
         self.naive.time_passes();
     }
 
-    fn send(&mut self, number: u8, entries: &[(usize, Option<Duration>)]) {
+    fn receive(&mut self, number: u8, max: usize, timeout: Option<Duration>, wait: Option<Duration>) {
+        let receive =
+            Receive { queue: queue(number), max, visibility_timeout: timeout, wait, attempt_id: None };
+        let request = self.ask(Command::Receive(receive));
+        self.naive.receive(request, &queue(number), max, timeout, wait);
+    }
+
+    fn send(&mut self, number: u8, entries: &[(usize, Option<Duration>, Option<u8>)]) {
         static ZEROS: [u8; 1025] = [0; 1025];
         let mut sent = Vec::new();
         let mut plain = Vec::new();
-        for (size, delay) in entries {
+        for (size, delay, tenant) in entries {
             self.sent += 1;
-            let message = message(self.sent, &ZEROS[..*size]);
-            plain.push((message.id, *size, *delay));
+            let mut message = message(self.sent, &ZEROS[..*size]);
+            message.group_id = tenant.map(|tenant| format!("tenant-{tenant}").into());
+            plain.push((message.id, *size, *delay, *tenant));
             sent.push(SendEntry { message, delay: *delay, content_based: false });
         }
         let request = self.ask(Command::Send { queue: queue(number), entries: sent });
@@ -627,7 +674,7 @@ fn key(number: u8) -> String {
 // Many of them.
 
 /// What the sequences of one run must reach, or their weights are wrong.
-const REACHED: [&str; 44] = [
+const REACHED: [&str; 49] = [
     "another attribute value",
     "chain",
     "change after the timeout",
@@ -652,6 +699,7 @@ const REACHED: [&str; 44] = [
     "moved and delivered in one receive",
     "moved by a poll",
     "name at rest",
+    "only noisy",
     "over the limit in flight",
     "passed back",
     "policy names no queue",
@@ -659,7 +707,10 @@ const REACHED: [&str; 44] = [
     "purge at rest",
     "purged while somebody waited",
     "queue missing",
+    "quiet and noisy in one receive",
+    "quiet before noisy",
     "received again",
+    "received again from a noisy tenant",
     "relocated",
     "return of what is gone",
     "return",
@@ -667,6 +718,7 @@ const REACHED: [&str; 44] = [
     "served by a receive",
     "served by a return",
     "served by time",
+    "several noisy in one receive",
     "stale candidates",
     "wait ended empty",
     "wait ended with its queue",

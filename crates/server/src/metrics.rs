@@ -137,6 +137,7 @@ struct QueueLabels {
 fn queue_registry(report: &QueueReport) -> Registry {
     let mut registry = Registry::with_prefix("tidegate");
     let messages = Family::<StateLabels, Gauge>::default();
+    let noisy_tenants = Family::<QueueLabels, Gauge>::default();
     let ages = Family::<QueueLabels, Gauge>::default();
     for gauge in report.queues.iter().take(QUEUES_LISTED_MAX) {
         let QueueAddress { account, region, name } = &gauge.address;
@@ -151,9 +152,12 @@ fn queue_registry(report: &QueueReport) -> Registry {
             let QueueLabels { account, region, queue } = labels.clone();
             messages.get_or_create(&StateLabels { account, region, queue, state }).set(count as i64);
         }
+        noisy_tenants.get_or_create(&labels).set(gauge.noisy_tenants as i64);
         ages.get_or_create(&labels).set(gauge.oldest_age.unwrap_or_default().as_secs() as i64);
     }
     registry.register("messages", "Messages by queue and state", messages);
+    let help = "Message groups that hold much of what is in flight, and let others go first";
+    registry.register("noisy_tenants", help, noisy_tenants);
     let help = "Age of the oldest message that is not delayed; 0 for an empty queue";
     registry.register_with_unit("oldest_message_age", help, Unit::Seconds, ages);
     let single = |value: usize| {

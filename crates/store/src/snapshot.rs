@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_engine::{
     Chunk, MessageId, Messages, MoveTask, MoveTaskId, Origin, Position, QueueAttributes, QueueId,
-    QueueSnapshot, Snapshot, StandardMessages, Stored, Timestamp, Touched,
+    QueueSnapshot, Snapshot, StandardMessages, Stored, TenantMessages, Timestamp, Touched,
 };
 
 /// Layout of the payload; any change of it gets the next number.
@@ -85,14 +85,7 @@ fn put_queue(queue: &QueueSnapshot, out: &mut Vec<u8>) {
 }
 
 fn put_standard(messages: &StandardMessages, out: &mut Vec<u8>) {
-    out.put_number(messages.backlog.len() as u64);
-    for chunk in &messages.backlog {
-        put_stored(&chunk.first(), out);
-        out.put_number(chunk.len() as u64);
-        out.put_bytes(chunk.steps());
-    }
-    out.put_number(messages.returned.len() as u64);
-    messages.returned.iter().for_each(|touched| put_touched(touched, out));
+    put_visible(&messages.backlog, &messages.returned, out);
     out.put_number(messages.in_flight.len() as u64);
     for (touched, visible_at) in &messages.in_flight {
         put_touched(touched, out);
@@ -103,6 +96,24 @@ fn put_standard(messages: &StandardMessages, out: &mut Vec<u8>) {
         put_stored(stored, out);
         out.put_number(visible_at.as_millis());
     }
+    out.put_number(messages.tenants.len() as u64);
+    for tenant in &messages.tenants {
+        out.put_text(&tenant.key);
+        put_visible(&tenant.backlog, &tenant.returned, out);
+        out.put_number(tenant.hidden.len() as u64);
+        tenant.hidden.iter().for_each(|seq| out.put_number(seq.0));
+    }
+}
+
+fn put_visible(backlog: &[Chunk], returned: &[Touched], out: &mut Vec<u8>) {
+    out.put_number(backlog.len() as u64);
+    for chunk in backlog {
+        put_stored(&chunk.first(), out);
+        out.put_number(chunk.len() as u64);
+        out.put_bytes(chunk.steps());
+    }
+    out.put_number(returned.len() as u64);
+    returned.iter().for_each(|touched| put_touched(touched, out));
 }
 
 fn take_queue(fields: &mut Fields) -> Result<QueueSnapshot, DecodeError> {
@@ -131,6 +142,16 @@ fn take_standard(fields: &mut Fields) -> Result<StandardMessages, DecodeError> {
         returned: fields.list(take_touched)?,
         in_flight: fields.list(|fields| Ok((take_touched(fields)?, take_timestamp(fields)?)))?,
         delayed: fields.list(|fields| Ok((take_stored(fields)?, take_timestamp(fields)?)))?,
+        tenants: fields.list(take_tenant)?,
+    })
+}
+
+fn take_tenant(fields: &mut Fields) -> Result<TenantMessages, DecodeError> {
+    Ok(TenantMessages {
+        key: fields.text()?.into(),
+        backlog: fields.list(take_chunk)?,
+        returned: fields.list(take_touched)?,
+        hidden: fields.list(take_seq)?,
     })
 }
 

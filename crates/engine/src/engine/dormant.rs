@@ -3,7 +3,8 @@
 //! The engine does no I/O. Whoever drives it may take chunks out of memory with [`Engine::evict`] and keep them
 //! where it likes; it learns from [`Engine::poll_wanted`] which ones are needed again, and hands them back with
 //! [`Engine::handle_chunk`]. A receive that comes to a chunk that is away waits for it like a long poll. Whether a
-//! chunk is in memory decides nothing else: events, and so replay, are the same.
+//! chunk is in memory decides nothing else: events, and so replay, are the same. Only messages without a group go:
+//! those of tenants and of FIFO queues stay in memory.
 
 use super::{Engine, Journal};
 use crate::queue::{Backlog, Chunk, Released};

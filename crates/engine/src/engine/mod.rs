@@ -197,6 +197,7 @@ impl Engine {
             gauges.push(QueueGauge {
                 address: address.clone(),
                 counts: queue.messages.counts(),
+                noisy_tenants: queue.messages.noisy_tenant_count(),
                 oldest_age: queue.messages.oldest_sent_at().map(|at| now.since(at)),
             });
         }
@@ -265,6 +266,8 @@ pub struct QueueGauge {
     pub address: QueueAddress,
     /// Its counts.
     pub counts: crate::Counts,
+    /// Tenants whose messages others go before; see [`limits::NOISY_IN_FLIGHT_MIN`].
+    pub noisy_tenants: usize,
     /// Age of the oldest message that is not delayed; `None` when there is none.
     pub oldest_age: Option<Duration>,
 }

@@ -72,8 +72,12 @@ impl Backlog {
 
     /// Whether nothing can be received before a chunk comes back.
     pub(crate) fn is_stalled(&self) -> bool {
-        let away = self.sealed.front().is_some_and(|first| first.resident().is_none());
-        self.head.is_empty() && away
+        self.head.is_empty() && self.next_is_away()
+    }
+
+    /// Whether receives find nothing beyond the head before a chunk comes back.
+    pub(crate) fn next_is_away(&self) -> bool {
+        self.sealed.front().is_some_and(|first| first.resident().is_none())
     }
 
     /// The first message of a chunk that should come back now: receives are about to reach it.

@@ -18,7 +18,7 @@ pub(crate) enum Held {
 #[derive(Debug)]
 pub(crate) struct Moving {
     pub(crate) touched: Touched,
-    /// Its group, if it comes from a FIFO queue.
+    /// Its group; on FIFO queues it has one.
     group: Option<Arc<str>>,
 }
 
@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    /// The untouched messages of a standard queue.
+    /// The untouched messages of a standard queue that have no group.
     pub(crate) fn backlog(&self) -> Option<&Backlog> {
         match self {
             Held::Standard(standard) => Some(standard.backlog()),
@@ -80,6 +80,14 @@ impl Held {
         }
     }
 
+    /// How many tenants of a standard queue are noisy now.
+    pub(crate) fn noisy_tenant_count(&self) -> usize {
+        match self {
+            Held::Standard(standard) => standard.noisy_tenant_count(),
+            Held::Fifo(_) => 0,
+        }
+    }
+
     /// Stores a message that was accepted at `now`.
     pub(crate) fn accept(
         &mut self,
@@ -90,12 +98,13 @@ impl Held {
     ) {
         let stored = Stored { seq: message.seq, position, sent_at: message.sent_at };
         let is_delayed = visible_at > now;
+        let message = &message.message;
+        let group = message.group_id.as_deref();
         match self {
-            Held::Standard(standard) if is_delayed => standard.add_delayed(stored, visible_at),
-            Held::Standard(standard) => standard.add(stored),
+            Held::Standard(standard) if is_delayed => standard.add_delayed(stored, visible_at, group),
+            Held::Standard(standard) => standard.add(stored, group),
             Held::Fifo(fifo) => {
-                let message = &message.message;
-                let group = message.group_id.as_deref().unwrap_or_default();
+                let group = group.unwrap_or_default();
                 if let Some(id) = &message.deduplication_id {
                     fifo.remember_sent(id, group, &stored, message.id);
                 }
@@ -160,7 +169,10 @@ impl Held {
     /// Takes out a visible message.
     pub(crate) fn take(&mut self, seq: MessageSeq) -> Moving {
         match self {
-            Held::Standard(standard) => Moving { touched: standard.take(seq), group: None },
+            Held::Standard(standard) => {
+                let (touched, group) = standard.take(seq);
+                Moving { touched, group }
+            }
             Held::Fifo(fifo) => {
                 let (touched, group) = fifo.take(seq);
                 Moving { touched, group: Some(group) }
@@ -171,7 +183,7 @@ impl Held {
     /// Puts in a message that was taken out of a queue of the same type, visible.
     pub(crate) fn put(&mut self, Moving { touched, group }: Moving) {
         match self {
-            Held::Standard(standard) => standard.put_moved(touched),
+            Held::Standard(standard) => standard.put_moved(touched, group.as_deref()),
             Held::Fifo(fifo) => {
                 fifo.put_moved(touched, &group.expect("messages stay in queues of their type"));
             }

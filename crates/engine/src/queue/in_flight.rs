@@ -54,10 +54,9 @@ impl InFlight {
         Some(hidden)
     }
 
-    /// Takes the message whose timeout ended first, if one's did.
-    pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<Touched> {
-        let (_, seq) = *self.deadlines.first().filter(|(at, _)| *at <= now)?;
-        self.remove(seq).map(|hidden| hidden.touched)
+    /// The message whose timeout ended first, if one's did.
+    pub(crate) fn first_due(&self, now: Timestamp) -> Option<MessageSeq> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, seq)| *seq)
     }
 
     /// Those with that number or a higher one, in order.

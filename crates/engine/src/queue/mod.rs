@@ -10,6 +10,8 @@ mod move_task;
 mod peek;
 mod sealed;
 mod standard;
+mod tenants;
+mod visible;
 mod waiting;
 
 pub(crate) use backlog::Backlog;
@@ -22,7 +24,7 @@ pub use move_task::{MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome};
 pub(crate) use move_task::{MoveTasks, Pace};
 pub use peek::{Peeked, PeekedState};
 pub(crate) use standard::Released;
-pub use standard::StandardMessages;
+pub use standard::{StandardMessages, TenantMessages};
 pub(crate) use waiting::{Parked, Place, Waiting, Wanted};
 
 use crate::{
@@ -64,12 +66,15 @@ impl Touched {
         Touched { stored, ..Touched::default() }
     }
 
-    /// Notes that the record moved; the new one names the queue and says of the message what is known here.
-    fn relocate(&mut self, position: Position, holder: QueueId) {
+    /// Notes that the record moved; the new one names the queue and says of the message what is known here. Returns what
+    /// held the message before.
+    fn relocate(&mut self, position: Position, holder: QueueId) -> Released {
+        let old = Released::of(self);
         self.stored.position = position;
         self.origin = self.origin.take().filter(|origin| origin.source.is_some()).map(|origin| {
             Arc::new(Origin { sent_to: holder, sent_as: self.stored.seq, id: None, ..(*origin).clone() })
         });
+        old
     }
 }
 

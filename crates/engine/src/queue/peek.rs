@@ -57,7 +57,12 @@ impl Standard {
             .from(from)
             .take(max)
             .map(|stored| Peeked { touched: Touched::never_received(stored), state: PeekedState::Visible });
-        let returned = self.returned().range(from..).take(max);
+        let tenants = self.tenants();
+        let grouped = tenants.members_from(from).take(max);
+        // What is found nowhere here is in flight or delayed.
+        let grouped = grouped.filter_map(|(seq, tenant)| tenants.visible(tenant).get(seq));
+        let grouped = grouped.map(|touched| Peeked { touched, state: PeekedState::Visible });
+        let returned = self.plain().returned().range(from..).take(max);
         let returned =
             returned.map(|(_, touched)| Peeked { touched: touched.clone(), state: PeekedState::Visible });
         let in_flight = self.in_flight().from(from).take(max).map(|hidden| Peeked {
@@ -68,7 +73,8 @@ impl Standard {
             touched: Touched::never_received(stored),
             state: PeekedState::Delayed { visible_at },
         });
-        let mut page: Vec<_> = untouched.chain(returned).chain(in_flight).chain(delayed).collect();
+        let mut page: Vec<_> =
+            untouched.chain(returned).chain(grouped).chain(in_flight).chain(delayed).collect();
         page.sort_unstable_by_key(|peeked| peeked.touched.stored.seq);
         page.truncate(max);
         // What follows a chunk that is away belongs on a later page: it would be taken for all that there is up to it.

@@ -7,7 +7,7 @@
 //! while queues pass it on and nobody may have it. There the model follows what the engine did, if that was allowed.
 
 use crate::util::{hours, secs};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, Error, MessageId, QueueAddress, QueueAttributes, QueueName, RequestId, Tags, Timestamp,
@@ -62,9 +62,13 @@ pub(crate) struct Handle {
     pub(crate) receive: u32,
 }
 
+/// A message to be sent: id, size, delay, and the tenant it belongs to.
+pub(crate) type Entry = (MessageId, usize, Option<Duration>, Option<u8>);
+
 #[derive(Debug)]
 struct Message {
     id: MessageId,
+    tenant: Option<u8>,
     sent_at: Timestamp,
     visible_at: Timestamp,
     receives: u32,
@@ -100,8 +104,9 @@ struct Queue {
     waiting: Vec<Waiter>,
 }
 
-/// A queue, its messages visible, in flight and delayed, and the age of the oldest that is not delayed.
-pub(crate) type Gauge = (QueueAddress, (u64, u64, u64), Option<Duration>);
+/// A queue, its messages visible, in flight and delayed, its noisy tenants, and the age of the oldest message that is not
+/// delayed.
+pub(crate) type Gauge = (QueueAddress, (u64, u64, u64), usize, Option<Duration>);
 
 /// How often each interesting thing happened.
 pub(crate) type Tally = BTreeMap<&'static str, u64>;
@@ -141,6 +146,26 @@ impl Queue {
     fn counts(&self, now: Timestamp) -> (u64, u64, u64) {
         let count = |is: &dyn Fn(&Message) -> bool| self.messages.iter().filter(|m| is(m)).count() as u64;
         (count(&|m| !m.is_hidden(now)), count(&|m| m.is_in_flight(now)), count(&|m| m.is_delayed(now)))
+    }
+
+    /// Noisy tenants and how many messages each has in flight.
+    fn noisy(&self, now: Timestamp) -> BTreeMap<u8, usize> {
+        let in_flight = || self.messages.iter().filter(|m| m.is_in_flight(now));
+        let mut loads = BTreeMap::new();
+        in_flight().filter_map(|m| m.tenant).for_each(|tenant| *loads.entry(tenant).or_default() += 1);
+        loads.retain(|_, load| *load >= 30 && *load as f64 > 0.1 * in_flight().count() as f64);
+        loads
+    }
+
+    /// The visible messages in the order in which receives take them.
+    fn visible(&self, now: Timestamp) -> Vec<usize> {
+        let noisy = self.noisy(now);
+        let load =
+            |at: &usize| self.messages[*at].tenant.and_then(|tenant| Some((*noisy.get(&tenant)?, tenant)));
+        let mut visible: Vec<_> =
+            (0..self.messages.len()).filter(|at| !self.messages[*at].is_hidden(now)).collect();
+        visible.sort_by_key(load);
+        visible
     }
 }
 
@@ -184,7 +209,8 @@ impl Naive {
         let in_flight = queue.messages.iter().filter(|m| m.is_in_flight(self.now)).count();
         let room = self.in_flight_max.saturating_sub(in_flight).min(max);
         let (mut moving, mut giving) = (Vec::new(), Vec::new());
-        for (at, message) in queue.messages.iter().enumerate().filter(|(_, m)| !m.is_hidden(self.now)) {
+        for at in queue.visible(self.now) {
+            let message = &queue.messages[at];
             if giving.len() == room {
                 break;
             }
@@ -202,6 +228,7 @@ impl Naive {
         let (moving, giving) = self.look(n, max, lying_too);
         let policy = self.queues[n].attributes.redrive_policy.clone();
         let now = self.now;
+        self.note_noise(n, &giving);
         let queue = &mut self.queues[n];
         let timeout = timeout.unwrap_or(queue.attributes.visibility_timeout);
         let mut heard = Vec::new();
@@ -229,10 +256,34 @@ impl Naive {
         if !moving.is_empty() && !giving.is_empty() {
             self.note("moved and delivered in one receive");
         }
-        for at in moving.into_iter().rev() {
+        // From the end, so that places stay what they are.
+        for at in moving.into_iter().collect::<BTreeSet<_>>().into_iter().rev() {
             self.bury(n, at);
         }
         heard
+    }
+
+    fn note_noise(&mut self, n: usize, giving: &[usize]) {
+        let queue = &self.queues[n];
+        let noisy = queue.noisy(self.now);
+        let is_noisy = |at: &&usize| queue.messages[**at].tenant.is_some_and(|t| noisy.contains_key(&t));
+        let from_noisy = giving.iter().filter(is_noisy).count();
+        let tenants: BTreeSet<_> =
+            giving.iter().filter(is_noisy).map(|at| queue.messages[*at].tenant).collect();
+        let passed = giving.windows(2).any(|pair| pair[0] > pair[1])
+            || from_noisy == 0 && {
+                let last = giving.last().copied().unwrap_or_default();
+                queue.visible(self.now).iter().filter(is_noisy).any(|at| *at < last)
+            };
+        let returned = giving.iter().filter(is_noisy).any(|at| queue.messages[*at].receives > 0);
+        let seen = [
+            (passed, "quiet before noisy"),
+            (from_noisy > 0 && from_noisy == giving.len(), "only noisy"),
+            (from_noisy > 0 && from_noisy < giving.len(), "quiet and noisy in one receive"),
+            (tenants.len() > 1, "several noisy in one receive"),
+            (returned, "received again from a noisy tenant"),
+        ];
+        seen.into_iter().filter(|(is_seen, _)| *is_seen).for_each(|(_, what)| self.note(what));
     }
 
     /// Moves a message to the dead-letter queue. All about it stays, but where it is and where it came from.
@@ -522,26 +573,22 @@ impl Naive {
         self.answer(request, Ok(Answer::Names(names, more)));
     }
 
-    /// Sends messages given by id, size and delay.
-    pub(crate) fn send(
-        &mut self,
-        request: RequestId,
-        address: &QueueAddress,
-        entries: &[(MessageId, usize, Option<Duration>)],
-    ) {
+    /// Sends messages.
+    pub(crate) fn send(&mut self, request: RequestId, address: &QueueAddress, entries: &[Entry]) {
         self.act(request, |all| {
             let n = all.find(address)?;
             let now = all.now;
             let queue = &mut all.queues[n];
             let limit = queue.attributes.maximum_message_size;
             let mut sent = Vec::new();
-            for (id, size, delay) in entries {
+            for (id, size, delay, tenant) in entries {
                 if *size > limit as usize {
                     sent.push(Err(Error::MessageTooLong { limit }));
                     continue;
                 }
                 queue.messages.push(Message {
                     id: *id,
+                    tenant: *tenant,
                     sent_at: now,
                     visible_at: now + delay.unwrap_or(queue.attributes.delay),
                     receives: 0,
@@ -697,7 +744,7 @@ impl Naive {
         let now = self.now;
         let gauge = |queue: &Queue| {
             let oldest = queue.messages.iter().filter(|m| !m.is_delayed(now)).map(|m| m.sent_at).min();
-            (queue.address.clone(), queue.counts(now), oldest.map(|at| now.since(at)))
+            (queue.address.clone(), queue.counts(now), queue.noisy(now).len(), oldest.map(|at| now.since(at)))
         };
         let mut gauges: Vec<_> = self.queues.iter().map(gauge).collect();
         gauges.sort();

@@ -239,10 +239,14 @@ impl Essence {
             rest.push(match &queue.messages {
                 // How a backlog is cut into chunks depends on its history, and is nobody's affair.
                 Messages::Standard(messages) => {
-                    let backlog = messages.backlog.clone();
-                    let backlog = StandardMessages { backlog, ..StandardMessages::default() };
-                    backlog.for_each_position(|position| untouched.push(position));
-                    Messages::Standard(StandardMessages { backlog: Vec::new(), ..messages.clone() })
+                    let mut rest = messages.clone();
+                    let of_tenants = rest.tenants.iter_mut().map(|tenant| &mut tenant.backlog);
+                    for backlog in [&mut rest.backlog].into_iter().chain(of_tenants) {
+                        let backlog = std::mem::take(backlog);
+                        let backlog = StandardMessages { backlog, ..StandardMessages::default() };
+                        backlog.for_each_position(|position| untouched.push(position));
+                    }
+                    Messages::Standard(rest)
                 }
                 fifo @ Messages::Fifo(_) => fifo.clone(),
             });
@@ -826,8 +830,11 @@ fn due(messages: &Messages, attributes: &QueueAttributes) -> Option<Timestamp> {
     let expiry = |stored: Stored| stored.sent_at + attributes.retention_period;
     match messages {
         Messages::Standard(messages) => {
-            let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(&messages.returned);
-            let untouched = messages.backlog.iter().map(tidegate_engine::Chunk::first);
+            let tenants = &messages.tenants;
+            let returned = messages.returned.iter().chain(tenants.iter().flat_map(|tenant| &tenant.returned));
+            let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(returned);
+            let chunks = messages.backlog.iter().chain(tenants.iter().flat_map(|tenant| &tenant.backlog));
+            let untouched = chunks.map(tidegate_engine::Chunk::first);
             let delayed = messages.delayed.iter().map(|(stored, _)| *stored);
             let expiries = touched.map(|t| t.stored).chain(untouched).chain(delayed).map(expiry);
             let hidden = messages.in_flight.iter().map(|(_, at)| *at);

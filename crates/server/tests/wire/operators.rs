@@ -208,6 +208,28 @@ fn metrics_are_well_formed_and_count_what_happened() {
     }
 }
 
+#[test]
+fn metrics_count_the_noisy_tenants_of_each_queue() {
+    let server = Setup::new().start();
+    let client = &mut server.client();
+    client.create("q");
+    let noisy = || {
+        let metrics = parse(&server.page("/metrics").text());
+        assert_eq!(metrics.families.get("tidegate_noisy_tenants").map(String::as_str), Some("gauge"));
+        let labels = "account=\"000000000000\",region=\"us-east-1\",queue=\"q\"";
+        metrics.samples[&format!("tidegate_noisy_tenants{{{labels}}}")]
+    };
+    for _ in 0..30 {
+        client
+            .call("SendMessage", json!({ "QueueUrl": "q", "MessageBody": "m", "MessageGroupId": "tenant" }));
+    }
+    for _ in 0..3 {
+        assert_eq!(noisy(), 0.0);
+        client.call("ReceiveMessage", json!({ "QueueUrl": "q", "MaxNumberOfMessages": 10 }));
+    }
+    assert_eq!(noisy(), 1.0);
+}
+
 /// An exposition, taken apart.
 struct Metrics {
     /// Type by family.

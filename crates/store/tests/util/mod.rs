@@ -57,7 +57,7 @@ pub(crate) fn message(number: u64, body_bytes: usize) -> Message {
         body: body.into(),
         attributes: (0..random.u8(0..8).saturating_sub(4)).map(attribute).collect(),
         trace_header: some(random.u8(0..4) == 0, "Root"),
-        group_id: some(random.u8(0..4) == 0, "group"),
+        group_id: (random.u8(0..4) == 0).then(|| format!("group-{}", number % 5).into()),
         deduplication_id: None,
         sender: "123456789012".into(),
     }

@@ -450,24 +450,38 @@ fn held_messages(
         assert_eq!((stored.seq, stored.sent_at), (at.seq, at.sent_at), "the index names the record");
         stored
     };
-    for touched in &messages.returned {
-        hold(look_up(touched.stored), touched.clone(), Timestamp::ZERO);
-    }
+    let hidden = |seq: MessageSeq| {
+        let tenant = messages.tenants.iter().find(|tenant| tenant.hidden.contains(&seq));
+        tenant.map(|tenant| &*tenant.key)
+    };
     for (touched, visible_at) in &messages.in_flight {
-        hold(look_up(touched.stored), touched.clone(), *visible_at);
+        let stored = look_up(touched.stored);
+        assert_eq!(stored.message.group_id.as_deref(), hidden(touched.stored.seq));
+        hold(stored, touched.clone(), *visible_at);
     }
     for (stored, visible_at) in &messages.delayed {
+        assert_eq!(look_up(*stored).message.group_id.as_deref(), hidden(stored.seq));
         hold(look_up(*stored), Touched::default(), *visible_at);
     }
-    // Chunks show their first entry only: the records themselves say which messages the others are.
-    let backlog = StandardMessages { backlog: messages.backlog.clone(), ..StandardMessages::default() };
-    let mut count = 0;
-    backlog.for_each_position(|position| {
-        hold(read(position), Touched::default(), Timestamp::ZERO);
-        count += 1;
-    });
-    messages.backlog.iter().for_each(|chunk| drop(look_up(chunk.first())));
-    assert_eq!(count, messages.backlog.iter().map(tidegate_engine::Chunk::len).sum::<usize>());
+    let of_tenants = messages.tenants.iter().map(|t| (Some(&*t.key), &t.backlog, &t.returned));
+    for (group, backlog, returned) in of_tenants.chain([(None, &messages.backlog, &messages.returned)]) {
+        for touched in returned {
+            let stored = look_up(touched.stored);
+            assert_eq!(stored.message.group_id.as_deref(), group);
+            hold(stored, touched.clone(), Timestamp::ZERO);
+        }
+        // Chunks show their first entry only: the records themselves say which messages the others are.
+        let untouched = StandardMessages { backlog: backlog.clone(), ..StandardMessages::default() };
+        let mut count = 0;
+        untouched.for_each_position(|position| {
+            let stored = read(position);
+            assert_eq!(stored.message.group_id.as_deref(), group);
+            hold(stored, Touched::default(), Timestamp::ZERO);
+            count += 1;
+        });
+        backlog.iter().for_each(|chunk| drop(look_up(chunk.first())));
+        assert_eq!(count, backlog.iter().map(tidegate_engine::Chunk::len).sum::<usize>());
+    }
     all
 }
 

@@ -410,12 +410,10 @@ impl Fifo {
     /// Notes that the message's record moved, and that the new one names `holder`, this queue, and this number.
     pub(crate) fn relocate(&mut self, seq: MessageSeq, position: Position, holder: QueueId) -> Released {
         let entry = self.entries.get_mut(&seq).expect("a relocated message is in its queue");
-        let old = entry.released();
         match &mut entry.data {
-            Data::Untouched { position: place, .. } => *place = position,
+            Data::Untouched { position: place, .. } => Released::Record(std::mem::replace(place, position)),
             Data::Touched(kept) => kept.touched.relocate(position, holder),
         }
-        old
     }
 
     /// What was moved here from other queues.
