@@ -51,6 +51,22 @@ def queue_url(sqs, name):
     return sqs.create_queue(QueueName=name)["QueueUrl"]
 
 
+@pytest.fixture
+def create_fifo(sqs, name):
+    """Creates a FIFO queue with more attributes; `suffix` tells several queues of one test apart."""
+
+    def create(suffix="", **attributes):
+        attributes = {"FifoQueue": "true", **attributes}
+        return sqs.create_queue(QueueName=f"{name}{suffix}.fifo", Attributes=attributes)["QueueUrl"]
+
+    return create
+
+
+@pytest.fixture
+def fifo_url(create_fifo):
+    return create_fifo()
+
+
 @pytest.fixture(scope="session")
 def protocol(sqs):
     return sqs.meta.service_model.metadata["protocol"]

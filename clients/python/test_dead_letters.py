@@ -29,6 +29,17 @@ def exhaust(sqs, source, dlq):
     return message
 
 
+def task_when(sqs, dlq, status):
+    """The newest move task of `dlq`, once it has this status."""
+    deadline = time.monotonic() + 20
+    while True:
+        task = sqs.list_message_move_tasks(SourceArn=arn(sqs, dlq))["Results"][0]
+        if task["Status"] == status:
+            return task
+        assert time.monotonic() < deadline, task
+        time.sleep(0.1)
+
+
 def test_message_moves_on_the_receive_that_exceeds_the_count(sqs, pair):
     source, dlq = pair
     sent = sqs.send_message(
@@ -66,13 +77,7 @@ def test_redrive_brings_messages_home(sqs, pair):
     assert message["Body"] == "home again"
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
 
-    deadline = time.monotonic() + 20
-    while True:
-        (task,) = sqs.list_message_move_tasks(SourceArn=arn(sqs, dlq))["Results"]
-        if task["Status"] != "RUNNING" or time.monotonic() > deadline:
-            break
-        time.sleep(0.2)
-    assert task["Status"] == "COMPLETED"
+    task = task_when(sqs, dlq, "COMPLETED")
     assert task["ApproximateNumberOfMessagesMoved"] == 1
     assert "TaskHandle" not in task
     assert "DestinationArn" not in task
@@ -93,3 +98,90 @@ def test_bad_redrive_policy_is_refused(sqs, pair, count):
     with pytest.raises(ClientError) as raised:
         sqs.set_queue_attributes(QueueUrl=source, Attributes={"RedrivePolicy": policy})
     assert raised.value.response["Error"]["Code"] == "InvalidParameterValue"
+
+
+def source_of(sqs, dlq, name, **attributes):
+    """A queue that gives its messages up after one delivery."""
+    policy = json.dumps({"deadLetterTargetArn": arn(sqs, dlq), "maxReceiveCount": 1})
+    return sqs.create_queue(QueueName=name, Attributes={"RedrivePolicy": policy, **attributes})["QueueUrl"]
+
+
+def test_each_source_gets_its_own_messages_back(sqs, name):
+    dlq = sqs.create_queue(QueueName=f"{name}-dlq")["QueueUrl"]
+    sources = {letter: source_of(sqs, dlq, f"{name}-{letter}") for letter in "ab"}
+    for letter, source in sources.items():
+        for i in range(2):
+            sqs.send_message(QueueUrl=source, MessageBody=f"{letter}{i}")
+        for _ in range(2):
+            sqs.receive_message(QueueUrl=source, VisibilityTimeout=0, MaxNumberOfMessages=10)
+    assert counts(sqs, dlq) == (4, 0, 0)
+
+    sqs.start_message_move_task(SourceArn=arn(sqs, dlq))
+    task = task_when(sqs, dlq, "COMPLETED")
+    assert (task["ApproximateNumberOfMessagesMoved"], task["ApproximateNumberOfMessagesToMove"]) == (4, 4)
+    for letter, source in sources.items():
+        found = sqs.receive_message(QueueUrl=source, MaxNumberOfMessages=10, WaitTimeSeconds=5)["Messages"]
+        assert sorted(message["Body"] for message in found) == [f"{letter}0", f"{letter}1"]
+
+
+def test_cancel_leaves_the_rest_in_place(sqs, pair, queue_url):
+    source, dlq = pair
+    total = 6
+    for i in range(total):
+        sqs.send_message(QueueUrl=source, MessageBody=f"m{i}")
+    for _ in range(2):
+        sqs.receive_message(QueueUrl=source, VisibilityTimeout=0, MaxNumberOfMessages=10)
+    assert counts(sqs, dlq) == (total, 0, 0)
+    destination = arn(sqs, queue_url)
+    start = {"SourceArn": arn(sqs, dlq), "DestinationArn": destination, "MaxNumberOfMessagesPerSecond": 1}
+    handle = sqs.start_message_move_task(**start)["TaskHandle"]
+    with pytest.raises(ClientError) as raised:
+        sqs.start_message_move_task(**start)
+    assert raised.value.response["Error"]["Message"] == (
+        "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+    )
+    running = task_when(sqs, dlq, "RUNNING")
+    assert running["TaskHandle"] == handle
+    assert running["DestinationArn"] == destination
+    assert running["MaxNumberOfMessagesPerSecond"] == 1
+    assert running["ApproximateNumberOfMessagesToMove"] == total
+
+    receive(sqs, queue_url)
+    moved = sqs.cancel_message_move_task(TaskHandle=handle)["ApproximateNumberOfMessagesMoved"]
+    assert 1 <= moved < total
+    cancelled = task_when(sqs, dlq, "CANCELLED")
+    assert "TaskHandle" not in cancelled
+    moved = cancelled["ApproximateNumberOfMessagesMoved"]
+    assert counts(sqs, dlq) == (total - moved, 0, 0)
+    assert sum(counts(sqs, queue_url)) == moved
+    with pytest.raises(sqs.exceptions.ResourceNotFoundException):
+        sqs.cancel_message_move_task(TaskHandle=handle)
+
+
+def test_fifo_dead_letter(sqs, name, create_fifo):
+    dlq = create_fifo("-dlq")
+    source = source_of(sqs, dlq, f"{name}.fifo", FifoQueue="true")
+    sent = [
+        sqs.send_message(QueueUrl=source, MessageBody=f"m{i}", MessageGroupId="g", MessageDeduplicationId=f"d{i}")
+        for i in range(2)
+    ]
+    assert receive(sqs, source, VisibilityTimeout=0)["Body"] == "m0"
+    # The group goes on behind the dead letter, in the same receive.
+    behind = receive(sqs, source, MaxNumberOfMessages=10)
+    assert behind["Body"] == "m1"
+    assert counts(sqs, source) == (0, 1, 0)
+
+    dead = receive(sqs, dlq, AttributeNames=["All"])
+    assert (dead["MessageId"], dead["Body"]) == (sent[0]["MessageId"], "m0")
+    assert dead["Attributes"]["MessageGroupId"] == "g"
+    assert dead["Attributes"]["MessageDeduplicationId"] == sent[0]["MessageId"]
+    assert dead["Attributes"]["DeadLetterQueueSourceArn"] == arn(sqs, source)
+    assert dead["Attributes"]["SequenceNumber"] != sent[0]["SequenceNumber"]
+
+    sqs.change_message_visibility(QueueUrl=dlq, ReceiptHandle=dead["ReceiptHandle"], VisibilityTimeout=0)
+    sqs.start_message_move_task(SourceArn=arn(sqs, dlq))
+    assert task_when(sqs, dlq, "COMPLETED")["ApproximateNumberOfMessagesMoved"] == 1
+    sqs.delete_message(QueueUrl=source, ReceiptHandle=behind["ReceiptHandle"])
+    home = receive(sqs, source, AttributeNames=["All"])
+    assert (home["Body"], home["Attributes"]["MessageGroupId"]) == ("m0", "g")
+    assert int(home["Attributes"]["SequenceNumber"]) > int(sent[1]["SequenceNumber"])

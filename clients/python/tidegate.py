@@ -40,7 +40,7 @@ def endpoint(env=None):
         yield running.rstrip("/")
         return
     with tempfile.TemporaryDirectory(prefix="tidegate-suite-") as data_dir:
-        with _server(data_dir, env or {}) as url:
+        with server(data_dir, env) as url:
             yield url
 
 
@@ -51,11 +51,15 @@ def client_env(url):
 
 
 @contextlib.contextmanager
-def _server(data_dir, env):
+def server(data_dir, env=None, end=signal.SIGTERM):
+    """Yields the base URL of a server over `data_dir`; one after the other may use the same folder.
+
+    The server is ended by the signal `end`: by SIGTERM it must stop cleanly, SIGKILL is a crash.
+    """
     binary = os.environ.get("TIDEGATE_BIN", str(_DEFAULT_BINARY))
     process = subprocess.Popen(
         [binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data-dir", data_dir],
-        env={**_without_settings(os.environ), **env},
+        env={**_without_settings(os.environ), **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -64,9 +68,10 @@ def _server(data_dir, env):
         url = _announced_endpoint(process)
         _wait_until_healthy(url, process)
         yield url
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(end)
         code = process.wait(STOP_TIMEOUT_S)
-        assert code == 0, f"the server ended with exit code {code} after SIGTERM"
+        expected = 0 if end == signal.SIGTERM else -end
+        assert code == expected, f"the server ended with exit code {code} after {end.name}"
     finally:
         if process.poll() is None:
             process.kill()
