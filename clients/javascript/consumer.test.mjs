@@ -13,7 +13,7 @@ async function sendMany(sqs, QueueUrl, count) {
   for (let i = 0; i < count; i++) await sqs.sendMessage({ QueueUrl, MessageBody: `job ${i}` });
 }
 
-/** Runs a consumer until `done()` holds, then stops it and returns the errors that it reported. */
+/** Runs a consumer until `done()` holds, then stops it and returns the errors that it reported before that. */
 async function consume(options, done) {
   const errors = [];
   const consumer = Consumer.create({ sqs: server.sqs, waitTimeSeconds: 5, ...options });
@@ -23,13 +23,16 @@ async function consume(options, done) {
   consumer.start();
   const deadline = Date.now() + 30_000;
   while (!done() && Date.now() < deadline) await sleep(50);
-  assert.ok(done(), `not done within 30 s: ${errors}`);
+  const finished = done();
   const stopped = once(consumer, "stopped");
   // Lets the acknowledgement of the last message out before polling ends.
   await sleep(200);
+  // A poll that the stop aborts is one more error.
+  const reported = [...errors];
   consumer.stop({ abort: true });
   await stopped;
-  return errors;
+  assert.ok(finished, `not done within 30 s: ${reported}`);
+  return reported;
 }
 
 test("handles and deletes every message", async () => {
@@ -115,5 +118,70 @@ test("heartbeats keep a slow message hidden", async () => {
   );
   assert.deepEqual(errors, []);
   assert.equal(handled, 1);
+  assert.deepEqual(await counts(server.sqs, queueUrl), [0, 0, 0]);
+});
+
+const GROUPS = ["a", "b", "c"];
+const PER_GROUP = 10;
+
+/** Sends "a0", "b0", "c0", "a1" and so on: every group in order, mixed with the others. */
+async function sendGroups(sqs, QueueUrl) {
+  for (let i = 0; i < PER_GROUP; i++) {
+    await sqs.sendMessageBatch({
+      QueueUrl,
+      Entries: GROUPS.map((group) => ({ Id: group, MessageBody: `${group}${i}`, MessageGroupId: group })),
+    });
+  }
+}
+
+const inOrder = (group) => [...Array(PER_GROUP).keys()].map((i) => `${group}${i}`);
+
+test("two consumers of a FIFO queue keep the order of each group", async () => {
+  const queueUrl = await freshQueue(server.sqs, { FifoQueue: "true", ContentBasedDeduplication: "true" });
+  await sendGroups(server.sqs, queueUrl);
+  const seen = [];
+  const run = (pauseMs) => {
+    const handleMessageBatch = async (messages) => {
+      await sleep(pauseMs);
+      seen.push(...messages.map((message) => message.Body));
+      return messages;
+    };
+    return consume(
+      { queueUrl, batchSize: 4, suppressFifoWarning: true, handleMessageBatch },
+      () => seen.length >= GROUPS.length * PER_GROUP,
+    );
+  };
+  // The quick one would overtake the slow one, if the server let it.
+  const errors = await Promise.all([run(200), run(0)]);
+  assert.deepEqual(errors, [[], []]);
+  for (const group of GROUPS) assert.deepEqual(seen.filter((body) => body[0] === group), inOrder(group));
+  assert.deepEqual(await counts(server.sqs, queueUrl), [0, 0, 0]);
+});
+
+test("a failed FIFO message holds up its group only, and comes back in its place", async () => {
+  const queueUrl = await freshQueue(server.sqs, { FifoQueue: "true", ContentBasedDeduplication: "true" });
+  await sendGroups(server.sqs, queueUrl);
+  const seen = [];
+  let failed = false;
+  const errors = await consume(
+    {
+      queueUrl,
+      batchSize: 1,
+      visibilityTimeout: 60,
+      terminateVisibilityTimeout: 2,
+      suppressFifoWarning: true,
+      handleMessage: async (message) => {
+        if (message.Body === "b3" && !failed) {
+          failed = true;
+          throw new Error("first attempt");
+        }
+        seen.push(message.Body);
+        return message;
+      },
+    },
+    () => seen.length >= GROUPS.length * PER_GROUP,
+  );
+  assert.equal(errors.length, 1);
+  for (const group of GROUPS) assert.deepEqual(seen.filter((body) => body[0] === group), inOrder(group));
   assert.deepEqual(await counts(server.sqs, queueUrl), [0, 0, 0]);
 });

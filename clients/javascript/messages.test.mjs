@@ -221,15 +221,3 @@ test("typed errors", async () => {
     });
   }
 });
-
-test("fifo order and deduplication", async () => {
-  const { sqs } = server;
-  const QueueUrl = await freshQueue(sqs, { FifoQueue: "true", ContentBasedDeduplication: "true" });
-  const bodies = ["one", "two", "two", "three"];
-  const sent = [];
-  for (const MessageBody of bodies) sent.push(await sqs.sendMessage({ QueueUrl, MessageBody, MessageGroupId: "g" }));
-  assert.equal(sent[2].MessageId, sent[1].MessageId);
-  assert.ok(BigInt(sent[3].SequenceNumber) > BigInt(sent[0].SequenceNumber));
-  const { Messages } = await sqs.receiveMessage({ QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5 });
-  assert.deepEqual(Messages.map((message) => message.Body), ["one", "two", "three"]);
-});
