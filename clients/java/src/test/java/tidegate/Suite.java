@@ -2,25 +2,31 @@ package tidegate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
+import software.amazon.awssdk.awscore.client.builder.AwsClientBuilder;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.retries.DefaultRetryStrategy;
 import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.CreateQueueRequest;
+import software.amazon.awssdk.services.sqs.model.ListMessageMoveTasksResultEntry;
 import software.amazon.awssdk.services.sqs.model.Message;
 import software.amazon.awssdk.services.sqs.model.QueueAttributeName;
 import software.amazon.awssdk.services.sqs.model.ReceiveMessageRequest;
+import software.amazon.awssdk.services.sqs.model.SendMessageResponse;
 import software.amazon.awssdk.services.sqs.model.SqsException;
 
 /** What the test classes share: one server for each of them, one client and small helpers. */
@@ -36,14 +42,18 @@ abstract class Suite {
     @BeforeAll
     static void startServer() throws Exception {
         server = Server.start();
-        sqs = SqsClient.builder()
-                .endpointOverride(server.endpoint)
-                .region(Region.of(REGION))
-                .credentialsProvider(
-                        StaticCredentialsProvider.create(AwsBasicCredentials.create(ACCOUNT, "secret")))
+        sqs = toServer(SqsClient.builder())
                 // A retry would hide a server fault.
                 .overrideConfiguration(c -> c.retryStrategy(DefaultRetryStrategy.doNotRetry()))
                 .build();
+    }
+
+    /** Points a client of any kind at the server of this test class. */
+    static <B extends AwsClientBuilder<B, ?>> B toServer(B builder) {
+        return builder.endpointOverride(server.endpoint)
+                .region(Region.of(REGION))
+                .credentialsProvider(
+                        StaticCredentialsProvider.create(AwsBasicCredentials.create(ACCOUNT, "secret")));
     }
 
     @AfterAll
@@ -66,6 +76,34 @@ abstract class Suite {
             r.queueName(freshName());
             options.accept(r);
         }).queueUrl();
+    }
+
+    /** A FIFO queue with more attributes. */
+    static String fifoQueue(Map<QueueAttributeName, String> more) {
+        Map<QueueAttributeName, String> attributes = new HashMap<>(more);
+        attributes.put(QueueAttributeName.FIFO_QUEUE, "true");
+        return create(r -> r.queueName(freshName() + ".fifo").attributes(attributes));
+    }
+
+    static String fifoQueue() {
+        return fifoQueue(Map.of());
+    }
+
+    static SendMessageResponse send(String url, String body, String group, String deduplicationId) {
+        return sqs.sendMessage(r -> r.queueUrl(url)
+                .messageBody(body)
+                .messageGroupId(group)
+                .messageDeduplicationId(deduplicationId));
+    }
+
+    static String arnOf(String url) {
+        return sqs.getQueueAttributes(r -> r.queueUrl(url).attributeNames(QueueAttributeName.QUEUE_ARN))
+                .attributes()
+                .get(QueueAttributeName.QUEUE_ARN);
+    }
+
+    static String redrivePolicy(String dlq, int maxReceiveCount) {
+        return "{\"deadLetterTargetArn\":\"%s\",\"maxReceiveCount\":%d}".formatted(arnOf(dlq), maxReceiveCount);
     }
 
     static String nameOf(String url) {
@@ -107,6 +145,18 @@ abstract class Suite {
                 QueueAttributeName.APPROXIMATE_NUMBER_OF_MESSAGES_DELAYED);
         var found = sqs.getQueueAttributes(r -> r.queueUrl(url).attributeNames(names)).attributes();
         return names.stream().map(name -> Integer.valueOf(found.get(name))).toList();
+    }
+
+    /** The newest move task of the queue, once it has this status. */
+    static ListMessageMoveTasksResultEntry taskWhen(String sourceArn, String status) throws InterruptedException {
+        for (int i = 0; i < 200; i++) {
+            var newest = sqs.listMessageMoveTasks(r -> r.sourceArn(sourceArn)).results().get(0);
+            if (newest.status().equals(status)) {
+                return newest;
+            }
+            Thread.sleep(100);
+        }
+        return fail("the task did not become " + status);
     }
 
     static void assertCode(String code, SqsException error) {
