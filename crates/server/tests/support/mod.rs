@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "no test binary uses all of it")]
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "all of it is test code")]
 
+pub mod fifo;
 pub mod http;
 pub mod md5;
 pub mod server;

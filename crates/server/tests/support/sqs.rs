@@ -244,6 +244,7 @@ pub mod errors {
     pub const BATCH_TOO_LONG: &str = "400 sqs#BatchRequestTooLong AWS.SimpleQueueService.BatchRequestTooLong";
     pub const UNSUPPORTED: &str = "400 sqs#UnsupportedOperation AWS.SimpleQueueService.UnsupportedOperation";
     pub const ACCESS_DENIED: &str = "403 coral#AccessDeniedException AccessDenied";
+    pub const RESOURCE_MISSING: &str = "404 sqs#ResourceNotFoundException ResourceNotFoundException";
     pub const OVER_LIMIT: &str = "403 sqs#OverLimit OverLimit";
     pub const TOO_LARGE: &str = "413 coral#RequestEntityTooLargeException RequestEntityTooLarge";
 }

@@ -11,7 +11,11 @@ const ROUNDS: usize = 50;
 
 /// A connection on which a long poll was sent and waits.
 fn park(server: &Server, url: &str) -> Connection {
-    let body = json!({ "QueueUrl": url, "WaitTimeSeconds": 20 }).to_string();
+    park_with(server, &json!({ "QueueUrl": url, "WaitTimeSeconds": 20 }))
+}
+
+fn park_with(server: &Server, receive: &Value) -> Connection {
+    let body = receive.to_string();
     let headers = [("X-Amz-Target", "AmazonSQS.ReceiveMessage"), ("Content-Type", JSON)];
     let mut connection = Connection::open(server.endpoint).unwrap();
     connection.write(&request("POST", "/", &headers, body.as_bytes())).unwrap();
@@ -127,4 +131,62 @@ fn many_leaving_clients_leave_everything_to_the_one_that_stays() {
     received.sort();
     received.dedup();
     assert_eq!(received.len(), sent.len());
+}
+
+/// The same on a FIFO queue, where a message that went with a client would also block its group.
+#[test]
+fn a_leaving_client_leaves_no_group_locked() {
+    let server = Setup::new().start();
+    let client = &mut server.client();
+    let url = client.create_fifo("f.fifo", json!({}));
+    for round in 0..ROUNDS {
+        drop(park(&server, &url));
+        client.send_to(&url, "g", &round.to_string(), &round.to_string());
+        let message = take(client, &url);
+        assert_eq!(message["Body"], round.to_string());
+        assert!(receive_count(&message) <= 2, "{message}");
+    }
+    assert_eq!(client.counts(&url), [0, 0, 0]);
+}
+
+/// Whether the lost poll took the message or not, the repeated receive gets it, and nobody else does.
+#[test]
+fn a_client_that_lost_its_answer_finds_its_messages_by_the_attempt_id() {
+    let server = Setup::new().start();
+    let client = &mut server.client();
+    let url = client.create_fifo("f.fifo", json!({}));
+    for round in 0..ROUNDS {
+        let id = format!("attempt-{round}");
+        let receive = json!({ "QueueUrl": url, "WaitTimeSeconds": 20, "ReceiveRequestAttemptId": id });
+        drop(park_with(&server, &receive));
+        client.send_to(&url, "g", &round.to_string(), &round.to_string());
+        let received = client.receive_with(&url, receive);
+        let [message] = &received[..] else { panic!("round {round}: {received:?}") };
+        assert_eq!(message["Body"], round.to_string());
+        assert_eq!(receive_count(message), 1, "a repetition is no further receive");
+        assert_eq!(client.delete(&url, message).status, 200);
+    }
+    assert_eq!(client.counts(&url), [0, 0, 0]);
+}
+
+/// The client repeats its receive before anything came; then both polls wait, and one of them has nobody any more.
+#[test]
+fn a_poll_repeated_beside_the_lost_one_gets_the_message() {
+    let server = Setup::new().start();
+    let client = &mut server.client();
+    let url = client.create_fifo("f.fifo", json!({}));
+    let receive = json!({ "QueueUrl": url, "WaitTimeSeconds": 20, "ReceiveRequestAttemptId": "a" });
+    // Its connection is open and nobody reads from it.
+    let lost = park_with(&server, &receive);
+    thread::scope(|scope| {
+        let repeated = scope.spawn(|| server.client().receive_with(&url, receive.clone()));
+        server.wait_for_polls(2);
+        client.send_to(&url, "g", "m", "m");
+        let received = repeated.join().unwrap();
+        assert_eq!(received[0]["Body"], "m");
+        assert_eq!(receive_count(&received[0]), 1);
+        client.delete_all(&url, &received);
+    });
+    drop(lost);
+    assert_eq!(client.counts(&url), [0, 0, 0]);
 }

@@ -1,5 +1,6 @@
 //! Goal: messages that were received too often end in the dead-letter queue, complete, and none is ever lost on the way.
 
+use crate::support::fifo::{bodies, sequence_number, texts};
 use crate::support::server::Setup;
 use crate::support::sqs::{Client, errors::INVALID_VALUE, receive_count};
 use serde_json::{Value, json};
@@ -120,4 +121,49 @@ fn policies_that_cannot_work_are_refused_and_the_old_one_stays() {
             format!("{{\"deadLetterTargetArn\":\"{DLQ_ARN}\",\"maxReceiveCount\":5}}")
         );
     }
+}
+
+/// A message that moves to the dead-letter queue makes way for those behind it, and is a new one there as far as order
+/// and duplicates go.
+#[test]
+fn a_group_goes_on_behind_a_dead_letter() {
+    let setup = Setup::new();
+    let server = setup.start();
+    let client = &mut server.client();
+    client.create_fifo("dead.fifo", json!({}));
+    let redrive = json!({ "deadLetterTargetArn": format!("{DLQ_ARN}.fifo"), "maxReceiveCount": 1 });
+    client.create_fifo("f.fifo", json!({ "RedrivePolicy": redrive.to_string() }));
+    // The id that the second message has is taken in the dead-letter queue.
+    client.send_to("dead.fifo", "other", "m2", "was here before");
+    let sent: Vec<_> = ["m1", "m2", "m3"].map(|body| client.send_to("f.fifo", "g", body, body)).into();
+
+    for (expected, dead) in [("m1", 1), ("m2", 2), ("m3", 3)] {
+        let one = client.receive_with("f.fifo", json!({ "MaxNumberOfMessages": 1, "VisibilityTimeout": 0 }));
+        assert_eq!(bodies(&one), [expected], "the receive that moves one message goes on to the next");
+        assert_eq!(receive_count(&one[0]), 1);
+        assert_eq!(client.counts("dead.fifo"), [dead, 0, 0]);
+    }
+    assert_eq!(client.receive("f.fifo", 0), [] as [Value; 0]);
+    assert_eq!((client.counts("f.fifo"), client.counts("dead.fifo")), ([0, 0, 0], [4, 0, 0]));
+    server.kill();
+
+    let server = setup.start();
+    let client = &mut server.client();
+    let dead = client.receive("dead.fifo", 0);
+    assert_eq!(bodies(&dead), ["was here before", "m1", "m2", "m3"]);
+    let dead = &dead[1..];
+    assert_eq!(texts(dead, "MessageGroupId"), ["g"; 3]);
+    assert_eq!(texts(dead, "DeadLetterQueueSourceArn"), ["arn:aws:sqs:us-east-1:000000000000:f.fifo"; 3]);
+    assert_eq!(texts(dead, "MessageId"), texts(&sent, "MessageId"));
+    assert_eq!(texts(dead, "MessageDeduplicationId"), texts(&sent, "MessageId"));
+    let numbers: Vec<_> = sent.iter().chain(dead).map(sequence_number).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "they are new in the dead-letter queue: {numbers:?}");
+    for message in dead {
+        assert_eq!(receive_count(message), 2, "the attempt that moved it does not count");
+    }
+    // The source remembers what it accepted.
+    client.send_to("f.fifo", "g", "m1", "again");
+    assert_eq!(client.counts("f.fifo"), [0, 0, 0]);
+    client.delete_all("dead.fifo", dead);
+    assert_eq!(client.counts("dead.fifo"), [0, 1, 0]);
 }
