@@ -463,6 +463,12 @@ impl Run {
             Some(Ok(Reply::Received(deliveries))) if !deliveries.is_empty() => {
                 let receipts: Vec<_> =
                     deliveries.iter().map(|d| (d.receipt.seq, d.receipt.receive)).collect();
+                // Then somebody who waited with the same attempt id was served first, and this receive repeats that.
+                let repeats = self.naive.queues[n].waiting.iter().any(|waiter| {
+                    let reply = self.replies.get(&waiter.request);
+                    matches!(reply, Some(Ok(Reply::Received(others)))
+                        if others.iter().map(|d| (d.receipt.seq, d.receipt.receive)).eq(receipts.iter().copied()))
+                });
                 let is_own = |naive: &Naive, event: &Event| {
                     let counts = |added: u32, messages: &[MessageSeq]| {
                         let count = |seq: &MessageSeq| naive.queues[n].find(*seq).map_or(0, |m| m.receives);
@@ -470,7 +476,10 @@ impl Run {
                     };
                     match event {
                         Event::MessagesReceived { queue, messages, visible_at, .. } => {
-                            queue.0 == id && *visible_at == until && counts(1, messages) == receipts
+                            !repeats
+                                && queue.0 == id
+                                && *visible_at == until
+                                && counts(1, messages) == receipts
                         }
                         Event::ReceiveRepeated { queue, messages, visible_at } => {
                             queue.0 == id && *visible_at == until && counts(0, messages) == receipts
