@@ -78,9 +78,9 @@ impl Run {
     }
 
     /// Takes over what happened by itself, up to the first event that is the command's own.
-    fn others(&mut self, is_own: impl Fn(&Naive, &Event) -> bool) {
+    fn others(&mut self, is_own: impl Fn(&Record) -> bool) {
         while let Some(record) = self.events.front() {
-            if is_own(&self.naive, &record.event) {
+            if is_own(record) {
                 return;
             }
             let record = self.events.pop_front().expect("seen");
@@ -95,7 +95,7 @@ impl Run {
 
     /// A call is over: everything was taken over, and nothing is missing.
     fn finish(&mut self, request: Option<RequestId>) {
-        self.others(|_, _| false);
+        self.others(|_| false);
         self.naive.advance();
         (0..self.naive.queues.len()).for_each(|n| self.drop_empty_handed(n));
         let now = self.naive.now;
@@ -295,7 +295,7 @@ impl Run {
             tags: Default::default(),
         };
         let request = self.ask(create);
-        self.others(|_, event| matches!(event, Event::QueueCreated { .. }));
+        self.others(|record| matches!(record.event, Event::QueueCreated { .. }));
         if self.naive.named(&address).is_some() {
             drop(self.answer(request)); // Compared in the model of standard queues.
         } else if !self.names_are_there(&address, &attributes) {
@@ -330,7 +330,7 @@ impl Run {
     fn delete_queue(&mut self, number: u8) {
         let address = queue(number);
         let request = self.ask(Command::DeleteQueue { queue: address.clone() });
-        self.others(|_, event| matches!(event, Event::QueueDeleted { .. }));
+        self.others(|record| matches!(record.event, Event::QueueDeleted { .. }));
         match self.naive.named(&address) {
             None => self.expect_done(request, Err(Error::QueueMissing)),
             Some(n) => {
@@ -354,7 +354,7 @@ impl Run {
         let (address, attributes) = (queue(number), attributes.to_vec());
         let set = Command::SetQueueAttributes { queue: address.clone(), attributes: attributes.clone() };
         let request = self.ask(set);
-        self.others(|_, event| matches!(event, Event::AttributesSet { .. }));
+        self.others(|record| matches!(record.event, Event::AttributesSet { .. }));
         let expected = match self.naive.named(&address) {
             None => Err(Error::QueueMissing),
             Some(_) if !self.names_are_there(&address, &attributes) => Err(Error::DeadLetterMissing),
@@ -387,7 +387,7 @@ impl Run {
 
     fn purge(&mut self, number: u8) {
         let request = self.ask(Command::PurgeQueue { queue: queue(number) });
-        self.others(|_, event| matches!(event, Event::QueuePurged { .. }));
+        self.others(|record| matches!(record.event, Event::QueuePurged { .. }));
         let now = self.naive.now;
         let cooldown = self.naive.cooldown;
         let expected = match self.naive.named(&queue(number)) {
@@ -416,7 +416,7 @@ impl Run {
         let sends: Vec<_> = sends.collect();
         let entries = sends.iter().map(|(_, _, entry)| entry.clone()).collect();
         let request = self.ask(Command::Send { queue: queue(number), entries });
-        self.others(|_, event| matches!(event, Event::MessageSent { .. }));
+        self.others(|record| matches!(record.event, Event::MessageSent { .. }));
         let reply = self.answer(request);
         let Some(n) = self.naive.named(&queue(number)) else {
             assert_eq!(reply.err(), Some(Error::QueueMissing));
@@ -452,41 +452,19 @@ impl Run {
         let request = self.ask(Command::Receive(receive));
         let reply = self.replies.remove(&request);
         let Some(n) = self.naive.named(&queue(number)) else {
-            self.others(|_, _| false);
+            self.others(|_| false);
             assert_eq!(reply.and_then(Result::err), Some(Error::QueueMissing));
             return self.finish(Some(request));
         };
-        let id = self.naive.queues[n].number;
-        let timeout = asked.timeout.unwrap_or(self.naive.queues[n].attributes.visibility_timeout);
-        let until = self.naive.now + timeout;
         match reply {
             Some(Ok(Reply::Received(deliveries))) if !deliveries.is_empty() => {
                 let receipts: Vec<_> =
                     deliveries.iter().map(|d| (d.receipt.seq, d.receipt.receive)).collect();
-                // Then somebody who waited with the same attempt id was served first, and this receive repeats that.
-                let repeats = self.naive.queues[n].waiting.iter().any(|waiter| {
-                    let reply = self.replies.get(&waiter.request);
-                    matches!(reply, Some(Ok(Reply::Received(others)))
-                        if others.iter().map(|d| (d.receipt.seq, d.receipt.receive)).eq(receipts.iter().copied()))
-                });
-                let is_own = |naive: &Naive, event: &Event| {
-                    let counts = |added: u32, messages: &[MessageSeq]| {
-                        let count = |seq: &MessageSeq| naive.queues[n].find(*seq).map_or(0, |m| m.receives);
-                        messages.iter().map(|seq| (*seq, count(seq) + added)).collect::<Vec<_>>()
-                    };
-                    match event {
-                        Event::MessagesReceived { queue, messages, visible_at, .. } => {
-                            !repeats
-                                && queue.0 == id
-                                && *visible_at == until
-                                && counts(1, messages) == receipts
-                        }
-                        Event::ReceiveRepeated { queue, messages, visible_at } => {
-                            queue.0 == id && *visible_at == until && counts(0, messages) == receipts
-                        }
-                        _ => false,
-                    }
-                };
+                // Others may have been served before it, with the same messages even: it is the one before the answer.
+                let answered_at = self.bench.log.answered_at.filter(|(answered, _)| *answered == request);
+                let (_, count) = answered_at.expect("the newest request was answered");
+                let own = self.bench.log.records[count - 1].position;
+                let is_own = |record: &Record| record.position == own;
                 self.others(is_own);
                 let event = self.own().event;
                 self.happened(&event, Some((n, asked)));
@@ -496,14 +474,14 @@ impl Run {
             }
             Some(Err(error)) => {
                 assert_eq!(error, Error::AttemptNotRetryable);
-                self.others(|_, _| false);
+                self.others(|_| false);
                 let id = asked.attempt.as_ref().expect("an attempt id");
                 assert_eq!(self.naive.queues[n].repetition(id), Repetition::Void);
                 self.naive.note("attempt void");
             }
             Some(empty) => {
                 assert!(wait.is_zero(), "who may wait waits, and has no {empty:?}");
-                self.others(|_, _| false);
+                self.others(|_| false);
                 assert!(!self.naive.has_something(n, false), "there was something");
                 self.naive.note("received nothing");
                 if self.naive.room(n) == 0 {
@@ -511,7 +489,7 @@ impl Run {
                 }
             }
             None => {
-                self.others(|_, _| false);
+                self.others(|_| false);
                 assert!(!wait.is_zero(), "a short poll is answered");
                 let deadline = self.naive.now + wait;
                 self.naive.queues[n].waiting.push(Waiter { request, asked: asked.clone(), deadline });
@@ -540,7 +518,7 @@ impl Run {
         let receipts = self.pick_receipts(picks.iter().copied());
         let number = self.queue_of(number, &receipts);
         let request = self.ask(Command::Delete { queue: queue(number), receipts: receipts.clone() });
-        self.others(|_, event| matches!(event, Event::MessageDeleted { .. }));
+        self.others(|record| matches!(record.event, Event::MessageDeleted { .. }));
         let reply = self.answer(request);
         let Some(n) = self.naive.named(&queue(number)) else {
             assert_eq!(reply.err(), Some(Error::QueueMissing));
@@ -580,7 +558,7 @@ impl Run {
         let changes: Vec<_> = receipts.into_iter().zip(picks.iter().map(|(_, timeout)| *timeout)).collect();
         let change = Command::ChangeVisibility { queue: queue(number), changes: changes.clone() };
         let request = self.ask(change);
-        self.others(|_, event| matches!(event, Event::VisibilityChanged { .. }));
+        self.others(|record| matches!(record.event, Event::VisibilityChanged { .. }));
         let reply = self.answer(request);
         let Some(n) = self.naive.named(&queue(number)) else {
             assert_eq!(reply.err(), Some(Error::QueueMissing));
@@ -615,7 +593,7 @@ impl Run {
         let receipts = self.pick_receipts(picks.iter().copied());
         let request = self.ask(Command::ReturnUndelivered { receipts: receipts.clone() });
         for receipt in receipts {
-            self.others(|_, event| matches!(event, Event::VisibilityChanged { .. }));
+            self.others(|record| matches!(record.event, Event::VisibilityChanged { .. }));
             let n = self.naive.queues.iter().position(|queue| queue.number == receipt.queue.0);
             let Some(n) = n else { continue };
             let queue = &self.naive.queues[n];
@@ -642,7 +620,7 @@ impl Run {
             chosen.map(|pick| self.message_records[count - 1 - usize::from(*pick) % count]).collect();
         let messages = self.bench.candidates(&places);
         let request = self.ask(Command::Relocate { messages });
-        self.others(|_, event| matches!(event, Event::MessageRelocated { .. }));
+        self.others(|record| matches!(record.event, Event::MessageRelocated { .. }));
         for place in places {
             let queues = self.naive.queues.iter_mut();
             let mut messages = queues.flat_map(|q| q.messages.iter_mut().map(|m| (q.number, m)));
@@ -670,7 +648,7 @@ impl Run {
         let start =
             Command::StartMoveTask { source: source.clone(), destination: destination.clone(), rate, id };
         let request = self.ask(start);
-        self.others(|_, event| matches!(event, Event::MoveTaskStarted { .. }));
+        self.others(|record| matches!(record.event, Event::MoveTaskStarted { .. }));
         let expected = self.naive.check_start(&source, destination.as_ref());
         if let Ok(n) = expected {
             self.own();
@@ -689,7 +667,7 @@ impl Run {
         let request = self.ask(Command::CancelMoveTask { source: queue(source), id });
         let cancelled = MoveTaskOutcome::Cancelled;
         self.others(
-            |_, event| matches!(event, Event::MoveTaskEnded { outcome, .. } if *outcome == cancelled),
+            |record| matches!(record.event, Event::MoveTaskEnded { outcome, .. } if outcome == cancelled),
         );
         let reply = self.answer(request);
         match self.naive.named(&queue(source)) {
@@ -730,7 +708,7 @@ impl Run {
             id: MoveTaskId(self.sent.to_be_bytes()),
         };
         let request = self.ask(redrive);
-        self.others(|_, event| matches!(event, Event::MessageRedriven { by_task: false, .. }));
+        self.others(|record| matches!(record.event, Event::MessageRedriven { by_task: false, .. }));
         let reply = self.answer(request);
         let checked = match self.naive.named(&source) {
             None => Err(Error::QueueMissing),
