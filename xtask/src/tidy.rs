@@ -40,7 +40,14 @@ const BOUNDARIES: &[Boundary] = &[
     },
     Boundary {
         folder: "crates/server",
-        ours: &["tidegate-engine", "tidegate-log", "tidegate-store", "tidegate-protocol", "tidegate-policy"],
+        ours: &[
+            "tidegate-engine",
+            "tidegate-log",
+            "tidegate-store",
+            "tidegate-protocol",
+            "tidegate-policy",
+            "tidegate-filter",
+        ],
         banned: &[],
     },
     Boundary { folder: "xtask", ours: &[], banned: &[] },

@@ -362,6 +362,8 @@ pub struct QueueView {
     pub modified_at: Timestamp,
     /// Its message counts.
     pub counts: Counts,
+    /// The number that the next message will have, in whatever queue: those that are there now have lower ones.
+    pub next_seq: MessageSeq,
 }
 
 /// Message counts of a queue; exact.

@@ -78,6 +78,21 @@ pub(crate) fn parse(url: &str, caller: &Home) -> Option<QueueAddress> {
     resolve(host, path, caller)
 }
 
+/// Reads what people call a queue by: its ARN, its URL, or its name alone, which is a queue of this account and
+/// region. `None` when it is none of these.
+pub fn parse_reference(text: &str, account: AccountId, region: &Region) -> Option<QueueAddress> {
+    if !text.starts_with("arn:") {
+        return parse(text, &Home { account, region: region.clone() });
+    }
+    let parts: Vec<_> = text.splitn(6, ':').collect();
+    let ["arn", _partition, "sqs", region, account, name] = parts[..] else { return None };
+    Some(QueueAddress {
+        account: AccountId::parse(account)?,
+        region: Region::parse(region)?,
+        name: QueueName::parse(name)?,
+    })
+}
+
 /// Reads the path of a request: `None` unless it is a queue's, `…/<12-digit account>/<name>`.
 pub(crate) fn parse_path(path: &str, host: &str, caller: &Home) -> Option<QueueAddress> {
     let mut parts = path.trim_end_matches('/').rsplit('/');
@@ -148,6 +163,25 @@ mod tests {
         }
         for url in ["q", "http://localhost:9324/queue/q", "http://localhost/q"] {
             assert_eq!(read(url).as_deref(), Some("arn:aws:sqs:eu-west-1:111111111111:q"), "{url}");
+        }
+    }
+
+    #[test]
+    fn people_name_queues_by_arn_url_or_name() {
+        let Home { account, region } = caller();
+        let read = |text| parse_reference(text, account, &region).map(|queue| queue.arn());
+        for (text, arn) in [
+            ("q", "arn:aws:sqs:eu-west-1:111111111111:q"),
+            ("http://h:1/000000000000/q", "arn:aws:sqs:eu-west-1:000000000000:q"),
+            ("000000000000/q", "arn:aws:sqs:eu-west-1:000000000000:q"),
+            ("us-east-2/000000000000/q", "arn:aws:sqs:us-east-2:000000000000:q"),
+            ("arn:aws:sqs:us-east-1:222222222222:q.fifo", "arn:aws:sqs:us-east-1:222222222222:q.fifo"),
+            ("arn:aws-cn:sqs:cn-north-1:222222222222:q", "arn:aws:sqs:cn-north-1:222222222222:q"),
+        ] {
+            assert_eq!(read(text).as_deref(), Some(arn), "{text}");
+        }
+        for text in ["", "a b", "arn:", "arn:aws:sns:us-east-1:000000000000:q", "arn:aws:sqs:us-east-1:0:q"] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 

@@ -1,5 +1,6 @@
-//! The operators' listener: health, readiness, metrics, and a page that shows the queues.
+//! The operators' listener: health, readiness, metrics, a page that shows the queues, and the operators' API.
 
+mod api;
 mod guard;
 
 use crate::api::plain;
@@ -7,7 +8,8 @@ use crate::http::Peer;
 use crate::metrics::Metrics;
 use crate::shard::{QueueReport, Shard};
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::channel::Channel;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -15,7 +17,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tidegate_log::{Space, Storage};
 
+pub(crate) use api::QueueApi;
 pub(crate) use guard::Guard;
+
+/// An answer's body: there at once, or told bit by bit.
+pub(crate) type AdminBody = Either<Full<Bytes>, Channel<Bytes>>;
 
 pub(crate) struct Admin<S: Storage> {
     pub(crate) shard: Shard<S>,
@@ -24,6 +30,8 @@ pub(crate) struct Admin<S: Storage> {
     pub(crate) endpoint: String,
     /// What every request has to pass.
     pub(crate) guard: Guard,
+    /// Answers what is below `/api/`.
+    pub(crate) api: QueueApi<S>,
 }
 
 impl<S: Storage> Admin<S> {
@@ -31,11 +39,19 @@ impl<S: Storage> Admin<S> {
         self: Arc<Self>,
         peer: Peer,
         request: Request<Incoming>,
-    ) -> Response<Full<Bytes>> {
+    ) -> Response<AdminBody> {
         if let Err(refusal) = self.guard.admit(&request) {
             tracing::debug!(peer = %peer.address, ?refusal, "refused a request to the operators' listener");
-            return refusal.into_response();
+            return refusal.into_response().map(Either::Left);
         }
+        if request.uri().path().starts_with(api::PREFIX) {
+            return self.api.answer(request).await;
+        }
+        self.visit(&request).await.map(Either::Left)
+    }
+
+    /// Answers what a browser, a probe or a scraper asks for.
+    async fn visit(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         if request.method() != Method::GET && request.method() != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
         }
@@ -45,7 +61,10 @@ impl<S: Storage> Admin<S> {
                 Ok(report) => self.describe(path, &report),
                 Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "the server is going down\n"),
             },
-            _ => plain(StatusCode::NOT_FOUND, "there is /health, /ready, /metrics and the page at /\n"),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there is /health, /ready, /metrics, /api/queues/QUEUE/messages and the page at /\n",
+            ),
         }
     }
 

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::config::{self, Flag, Flags, SETTINGS};
+use crate::operator::peek::Peek;
+use crate::operator::redrive::Redrive;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,10 @@ pub(crate) enum Invocation {
         /// The directory.
         dir: PathBuf,
     },
+    /// Show messages of a running server.
+    Peek(Peek),
+    /// Move messages of a running server.
+    Redrive(Redrive),
 }
 
 /// Reads the command line of this process. Ends the process itself for `--help`, `--version` and wrong usage.
@@ -34,6 +40,8 @@ fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocatio
         Some(("check", check)) => {
             Invocation::Check { dir: check.get_one::<PathBuf>("dir").cloned().unwrap_or_default() }
         }
+        Some(("peek", peek)) => Invocation::Peek(Peek::from_matches(peek)),
+        Some(("redrive", redrive)) => Invocation::Redrive(Redrive::from_matches(redrive)),
         Some((_, serve)) => Invocation::Serve(flags(serve)),
         None => Invocation::Serve(flags(&matches)),
     })
@@ -113,6 +121,8 @@ fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand(serve)
         .subcommand(check)
+        .subcommand(Peek::command())
+        .subcommand(Redrive::command())
         .disable_help_subcommand(true)
         .after_help(EXAMPLES)
 }

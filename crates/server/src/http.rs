@@ -2,8 +2,7 @@
 
 use crate::tls::{Encrypted, Tls};
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -17,6 +16,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+
+/// What a body may fail with.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Limits of one listener.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,7 @@ pub(crate) fn scheme(secure: bool) -> &'static str {
 }
 
 /// Serves connections until `stop` changes, then lets requests under way end within the grace period.
-pub(crate) async fn serve<F, R>(
+pub(crate) async fn serve<F, R, B>(
     listener: Listener,
     limits: Limits,
     open: Gauge,
@@ -71,7 +73,8 @@ pub(crate) async fn serve<F, R>(
     answer: F,
 ) where
     F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
-    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     let Listener { socket, tls } = listener;
     let places = Arc::new(Semaphore::new(limits.connections_max));
@@ -127,7 +130,7 @@ async fn encrypt(
     shaken.inspect_err(|error| tracing::debug!(peer = %peer.address, %error, "the TLS handshake failed")).ok()
 }
 
-fn connect<I, F, R>(
+fn connect<I, F, R, B>(
     stream: I,
     peer: Peer,
     limits: Limits,
@@ -136,7 +139,8 @@ fn connect<I, F, R>(
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
-    R: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    R: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     let service = service_fn(move |request| {
         let answer = answer(peer, request);

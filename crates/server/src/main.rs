@@ -9,6 +9,7 @@ mod declared;
 mod forwarded;
 mod http;
 mod metrics;
+mod operator;
 mod serve;
 mod shard;
 mod telemetry;
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
     match cli::parse() {
         cli::Invocation::Serve(flags) => serve(&flags),
         cli::Invocation::Check { dir } => check::run(&dir),
+        cli::Invocation::Peek(peek) => peek.run(),
+        cli::Invocation::Redrive(redrive) => redrive.run(),
     }
 }
 

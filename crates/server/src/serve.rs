@@ -3,7 +3,7 @@
 //! The stop has a sequence: listeners close; waiting receives are answered empty; requests under way end within
 //! the grace period; the shard writes what it has, and a last checkpoint; the process ends with 0.
 
-use crate::admin::{Admin, Guard};
+use crate::admin::{Admin, Guard, QueueApi};
 use crate::api::{Api, ApiSettings};
 use crate::config::{AdminToken, Config, ConfigError, DeclaredCredential, Durability};
 use crate::declared::{self, DeclarationError};
@@ -191,13 +191,19 @@ async fn serve<S: Storage>(
         metrics: metrics.clone(),
         settings: api_settings(&config, receipt_key, api_address),
     });
+    let (stop, stopped) = watch::channel(false);
     let admin = Arc::new(Admin {
         shard: shard.clone(),
         metrics: metrics.clone(),
         endpoint: places.endpoint.clone(),
         guard: Guard { token },
+        api: QueueApi {
+            shard: shard.clone(),
+            account: config.account,
+            region: config.region.clone(),
+            stopped: stopped.clone(),
+        },
     });
-    let (stop, stopped) = watch::channel(false);
     let serving = tokio::spawn(http::serve(
         api_listener,
         limits,

@@ -32,7 +32,8 @@ impl Engine {
             Command::ViewQueue { queue } => {
                 let id = self.find(&queue)?;
                 self.advance(now, id);
-                return Ok(Reply::Queue(Box::new(self.queue(id).view())));
+                let next_seq = self.next_seq();
+                return Ok(Reply::Queue(Box::new(self.queue(id).view(next_seq))));
             }
             Command::Peek { queue, after, max } => {
                 let id = self.find(&queue)?;

@@ -108,7 +108,7 @@ impl Queue {
         self.messages.next_due(&self.attributes)
     }
 
-    pub(crate) fn view(&self) -> QueueView {
+    pub(crate) fn view(&self, next_seq: MessageSeq) -> QueueView {
         QueueView {
             address: self.address.clone(),
             attributes: self.attributes.clone(),
@@ -116,6 +116,7 @@ impl Queue {
             created_at: self.created_at,
             modified_at: self.modified_at,
             counts: self.messages.counts(),
+            next_seq,
         }
     }
 }

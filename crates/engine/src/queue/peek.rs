@@ -42,7 +42,7 @@ impl Held {
         max: usize,
         attributes: &QueueAttributes,
     ) -> Vec<Peeked> {
-        let from = after.map_or(MessageSeq(0), |after| MessageSeq(after.0 + 1));
+        let from = after.map_or(MessageSeq(0), |after| MessageSeq(after.0.saturating_add(1)));
         match self {
             Held::Standard(standard) => standard.peek(from, max),
             Held::Fifo(fifo) => fifo.peek(from, max, attributes),

@@ -33,7 +33,12 @@ use crate::wire::{self, Dialect, Input, JsonOutput, Output, Value, XmlOutput};
 use crate::{Context, auth, limits, text};
 use scope::Scope;
 use std::borrow::Cow;
-use tidegate_engine::{Command, Error, QueueAddress, Reply, StoredMessage};
+use tidegate_engine::{Command, Error, MessageSeq, QueueAddress, Reply, StoredMessage};
+
+/// `SequenceNumber` of a message in a FIFO queue, as receives give it.
+pub fn sequence_number(seq: MessageSeq) -> String {
+    message::sequence_number(seq).as_str().to_owned()
+}
 
 macro_rules! actions {
     ($($name:ident),+ $(,)?) => {

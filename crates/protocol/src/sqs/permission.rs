@@ -112,7 +112,7 @@ pub(super) fn check_label(label: &str) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_engine::{AccountId, Counts, QueueAttributes, QueueName, Region, Timestamp};
+    use tidegate_engine::{AccountId, Counts, MessageSeq, QueueAttributes, QueueName, Region, Timestamp};
 
     #[test]
     fn an_edit_that_is_always_too_late_ends() {
@@ -128,6 +128,7 @@ mod tests {
             created_at: Timestamp::from_millis(0),
             modified_at: Timestamp::from_millis(0),
             counts: Counts::default(),
+            next_seq: MessageSeq(0),
         };
         let change =
             Change::Add { accounts: ["111122223333".into()].into(), actions: ["SQS:*".into()].into() };

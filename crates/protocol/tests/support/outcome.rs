@@ -118,6 +118,7 @@ fn view(kind: &str, command: &Command) -> QueueView {
         created_at: super::NOW,
         modified_at: super::NOW + Duration::from_millis(61_999),
         counts: Counts::default(),
+        next_seq: MessageSeq(0),
     };
     match kind {
         "fresh" => {}

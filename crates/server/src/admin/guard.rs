@@ -1,4 +1,4 @@
-//! What a request to the operators' listener has to pass: the token, and, when it could change something, the proof
+//! What a request to the operators' listener has to pass: the token, and, when it changes or shows messages, the proof
 //! that no page of another site made a browser send it.
 
 use crate::api::plain;
@@ -47,7 +47,8 @@ impl Guard {
         if self.token.as_ref().is_some_and(|token| !is_authorized(token, headers)) {
             return Err(Refusal::Unauthorized);
         }
-        if reads {
+        // The API shows what messages say, so reading it takes the proof as well.
+        if reads && !request.uri().path().starts_with(super::api::PREFIX) {
             return Ok(());
         }
         if is_cross_site(headers) || (self.token.is_none() && is_rebound(headers)) {
@@ -241,6 +242,13 @@ mod tests {
             }
         }
         assert_eq!(check(&open(), "DELETE", "/", &[("origin", "null")]), Err(Refusal::CrossSite));
+        for (headers, expected) in [
+            ([host("localhost:9325"), ("accept", "*/*")], Ok(())),
+            ([host("ops.example"), ("sec-fetch-site", "same-origin")], Err(Refusal::CrossSite)),
+            ([host("localhost:9325"), ("sec-fetch-site", "cross-site")], Err(Refusal::CrossSite)),
+        ] {
+            assert_eq!(check(&open(), "GET", "/api/queues/q/messages", &headers), expected, "{headers:?}");
+        }
         assert_eq!(check(&open(), "GET", "/", &[host("ops.example"), ("origin", "null")]), Ok(()));
     }
 }

@@ -179,6 +179,10 @@ pub(super) fn sort_environment(
             sorted.config = (!value.is_empty()).then(|| value.into());
             continue;
         }
+        // Of the commands that ask a server; it may be set for all of them.
+        if name == crate::operator::URL_VARIABLE {
+            continue;
+        }
         let value = value.into_string().map_err(|_| ConfigError::VariableNotText { name: name.into() })?;
         match SETTINGS.iter().find(|setting| setting.variable() == name) {
             Some(_) if value.is_empty() => {}

@@ -30,7 +30,7 @@ use policies::Policies;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use tidegate_engine::{Command, Delivery, QueueAddress, RequestId, StoredMessage};
+use tidegate_engine::{Command, Delivery, Position, QueueAddress, RequestId, StoredMessage};
 use tidegate_log::{ReadError, Reader, Storage};
 use tidegate_policy::Policy;
 use tidegate_store::Recovered;
@@ -70,7 +70,7 @@ pub(crate) enum MessageUnreadable {
     #[error(transparent)]
     Decode(#[from] DecodeError),
     #[error("the record at {0:?} holds no message")]
-    Other(tidegate_engine::Position),
+    Other(Position),
 }
 
 impl<S: Storage> Shard<S> {
@@ -131,7 +131,7 @@ impl<S: Storage> Shard<S> {
         let mut messages = Vec::with_capacity(deliveries.len());
         let mut unreadable = None;
         for delivery in deliveries {
-            match self.read_one(&delivery) {
+            match self.read_one(delivery.position) {
                 Ok(Some(message)) => {
                     messages.push(message);
                     found.push(delivery);
@@ -152,13 +152,17 @@ impl<S: Storage> Shard<S> {
         }
     }
 
-    fn read_one(&self, delivery: &Delivery) -> Result<Option<StoredMessage>, MessageUnreadable> {
-        let record = match self.reader.read(delivery.position.0.into()) {
+    /// Reads one message; `None` when its record is gone.
+    ///
+    /// # Errors
+    /// When there is something else at that position, or it is damaged.
+    pub(crate) fn read_one(&self, position: Position) -> Result<Option<StoredMessage>, MessageUnreadable> {
+        let record = match self.reader.read(position.0.into()) {
             Err(ReadError::Missing { .. }) => return Ok(None),
             record => record?,
         };
         let message = codec::decode_message(&record)?;
-        message.map(Some).ok_or(MessageUnreadable::Other(delivery.position))
+        message.map(Some).ok_or(MessageUnreadable::Other(position))
     }
 
     /// Counts and ages of all queues, and what the shard is busy with.

@@ -150,6 +150,10 @@ impl Connection {
         self.rest.drain(..head_end);
         let mut answer = Answer { status, headers, body: Vec::new() };
         if status >= 200 {
+            if answer.header("transfer-encoding") == Some("chunked") {
+                answer.body = self.read_chunks()?;
+                return Ok(answer);
+            }
             let length = answer.header("content-length").unwrap_or("0").parse().map_err(io::Error::other)?;
             while self.rest.len() < length {
                 self.more()?;
@@ -157,6 +161,29 @@ impl Connection {
             answer.body = self.rest.drain(..length).collect();
         }
         Ok(answer)
+    }
+
+    /// Reads a body in chunks to its end.
+    fn read_chunks(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let line_end = loop {
+                if let Some(at) = self.rest.windows(2).position(|window| window == b"\r\n") {
+                    break at;
+                }
+                self.more()?;
+            };
+            let size = String::from_utf8_lossy(&self.rest[..line_end]).into_owned();
+            let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
+            while self.rest.len() < line_end + 2 + size + 2 {
+                self.more()?;
+            }
+            body.extend_from_slice(&self.rest[line_end + 2..][..size]);
+            self.rest.drain(..line_end + 2 + size + 2);
+            if size == 0 {
+                return Ok(body);
+            }
+        }
     }
 
     /// Reads what still comes until the server closes; how many bytes that were.

@@ -7,6 +7,7 @@
 pub mod fifo;
 pub mod http;
 pub mod md5;
+pub mod operators;
 pub mod server;
 pub mod sign;
 pub mod sqs;
