@@ -5,7 +5,7 @@ use crate::support::server::Setup;
 use crate::support::sqs::{Client, errors::*, messages, receive_count};
 use crate::support::wait_until;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::thread;
 
 fn arn(queue: &str) -> String {
@@ -91,12 +91,12 @@ fn without_a_destination_each_message_goes_home() {
     let server = Setup::new().start();
     let client = &mut server.client();
     client.create("dlq");
+    let mut ids = HashSet::new();
     for round in 1..=2 {
-        let mut dead = Vec::new();
         for queue in ["q1", "q2"] {
             create_source(client, queue, "dlq");
             for body in ["a", "b"] {
-                dead.push(client.send(queue, &format!("{queue}-{body}")));
+                ids.insert(client.send(queue, &format!("{queue}-{body}")));
             }
             let_die(client, queue);
         }
@@ -125,7 +125,10 @@ fn without_a_destination_each_message_goes_home() {
             assert_eq!(bodies(&home), [format!("{queue}-a"), format!("{queue}-b")]);
             for message in &home {
                 assert_eq!(receive_count(message), 1, "it is a new message there");
-                assert!(!dead.contains(&message["MessageId"].as_str().unwrap().to_owned()));
+                assert!(
+                    ids.insert(message["MessageId"].as_str().unwrap().to_owned()),
+                    "with an id of its own"
+                );
                 assert_eq!(message["Attributes"].get("DeadLetterQueueSourceArn"), None);
             }
             client.delete_all(queue, &home);

@@ -92,6 +92,8 @@ fn a_receive_whose_messages_were_settled_cannot_be_repeated_also_after_a_crash()
         let client = &mut server.client();
         assert_void(client, "a");
         assert_void(client, "b");
+        // Without a change a clean stop stores no checkpoint.
+        client.create("other");
     }
     let client = &mut server.client();
     // The handles are as good as before, and the refused repetition took nothing.
