@@ -31,7 +31,7 @@ pub(crate) struct Ledger {
     duplicates: usize,
     /// Deletes that were refused because the visibility timeout was over.
     refused: usize,
-    violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }
 
 /// A group's messages are numbered from 0 on, in the order of their sends.

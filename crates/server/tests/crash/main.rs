@@ -84,6 +84,7 @@ fn wait_for_the_rest(run: &Run, server: &Server) {
         if counts == [[0, 0, 0]; 2] && undeleted == 0 {
             return;
         }
+        run.settled();
         if undeleted < left {
             (left, since) = (undeleted, Instant::now());
         }
@@ -116,7 +117,13 @@ impl Run {
     }
 
     /// Acknowledged deletes of the standard queue and of the FIFO queue.
+    ///
+    /// # Panics
+    /// When a promise was broken: what was lost once would keep the clients busy for long.
     fn settled(&self) -> (usize, usize) {
+        let broken = self.standard.lock().unwrap().violations.first().cloned();
+        let broken = broken.or_else(|| self.fifo.lock().unwrap().violations.first().cloned());
+        assert_eq!(broken, None);
         (self.standard.lock().unwrap().settled(), self.fifo.lock().unwrap().settled())
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Ledger {
     /// Acknowledged messages that no delete was acknowledged for.
     undeleted: usize,
     received: HashMap<String, (u32, Instant)>,
-    violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }
 
 impl Ledger {
