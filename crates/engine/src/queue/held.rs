@@ -104,11 +104,10 @@ impl Held {
             Held::Standard(standard) if is_delayed => standard.add_delayed(stored, visible_at, group),
             Held::Standard(standard) => standard.add(stored, group),
             Held::Fifo(fifo) => {
-                let group = group.unwrap_or_default();
+                fifo.add(stored, group.unwrap_or_default(), is_delayed);
                 if let Some(id) = &message.deduplication_id {
-                    fifo.remember_sent(id, group, &stored, message.id);
+                    fifo.remember_sent(id, &stored, message.id);
                 }
-                fifo.add(stored, group, is_delayed);
             }
         }
     }

@@ -41,7 +41,9 @@ impl Deduplication {
 
     pub(super) fn remember(&mut self, accepted: Remembered) {
         self.order.push_back((accepted.sent_at, accepted.id.clone()));
-        self.by_id.entry(accepted.id.clone()).or_default().push(accepted);
+        // Nearly always the only one.
+        let known = self.by_id.entry(accepted.id.clone()).or_insert_with(|| Vec::with_capacity(1));
+        known.push(accepted);
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) {

@@ -344,15 +344,11 @@ impl Fifo {
         self.deduplication.find(scope, id, group)
     }
 
-    pub(crate) fn remember_sent(&mut self, id: &str, group: &str, stored: &Stored, message_id: MessageId) {
+    /// Remembers what duplicates of a message that was just added are known by.
+    pub(crate) fn remember_sent(&mut self, id: &str, stored: &Stored, message_id: MessageId) {
         let Stored { seq, sent_at, .. } = *stored;
-        self.deduplication.remember(Remembered {
-            id: id.into(),
-            group: group.into(),
-            sent_at,
-            message_id,
-            seq,
-        });
+        let group = self.groups.get(self.entries[&seq].group).key.clone();
+        self.deduplication.remember(Remembered { id: id.into(), group, sent_at, message_id, seq });
     }
 
     /// Ends delays, visibility timeouts, retention periods and memories that are over at `now`.
