@@ -186,8 +186,7 @@ impl Engine {
         let one = |seq: &MessageSeq| self.redrive_one(now, (source, *seq), destination, (id, false), journal);
         let results = messages.iter().map(one).collect();
         journal.reply(request, Ok(Reply::Settled(results)));
-        // Those behind a message that went are the first of their groups now.
-        self.settle(now, source, journal);
+        // Nobody who waits on the source gains: what stands behind a visible message waits for others, too.
         Ok(())
     }
 
