@@ -4,17 +4,18 @@
 //! many more; `TIDEGATE_SEED=<n>` runs one.
 
 mod naive;
+mod trial;
 mod util;
 
 use fastrand::Rng;
-use naive::{Act, Answer, Handle, Heard, Move, Naive, Tally, View};
+use naive::{Act, Answer, Handle, Heard, Move, Naive, View};
 use std::collections::{BTreeMap, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, Command, Config, Error, Event, MessageId, MessageSeq, Position, QueueAddress, Receipt,
     Receive, RedrivePolicy, Reply, RequestId, SendEntry,
 };
+use trial::{Tally, Trial};
 use util::*;
 
 /// One step of a sequence. Numbers named `pick` choose among what is there when the step is taken, so that a
@@ -109,11 +110,7 @@ enum Step {
     Compare,
 }
 
-#[derive(Clone, Debug)]
-struct Sequence {
-    config: Config,
-    steps: Vec<Step>,
-}
+type Sequence = trial::Sequence<Step>;
 
 fn queue(number: u8) -> QueueAddress {
     match number {
@@ -726,66 +723,7 @@ const REACHED: [&str; 49] = [
     "waits",
 ];
 
-fn fails(sequence: &Sequence) -> Option<String> {
-    let failure = catch_unwind(AssertUnwindSafe(|| run(sequence))).err()?;
-    let text = failure.downcast_ref::<String>().cloned();
-    Some(text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
-}
-
-/// Leaves out ever smaller runs of steps as long as the sequence still fails.
-fn minimized(mut sequence: Sequence) -> Sequence {
-    let mut width = sequence.steps.len().div_ceil(2);
-    loop {
-        let mut at = 0;
-        let mut shorter_found = false;
-        while at < sequence.steps.len() {
-            let mut shorter = sequence.clone();
-            shorter.steps.drain(at..(at + width).min(shorter.steps.len()));
-            if fails(&shorter).is_some() {
-                sequence = shorter;
-                shorter_found = true;
-            } else {
-                at += width;
-            }
-        }
-        if width == 1 && !shorter_found {
-            return sequence;
-        }
-        width = width.div_ceil(2).max(1);
-    }
-}
-
-fn check_seed(seed: u64, tally: &mut Tally) {
-    let sequence = sequence(seed);
-    match catch_unwind(AssertUnwindSafe(|| run(&sequence))) {
-        Ok(more) => more.into_iter().for_each(|(what, count)| *tally.entry(what).or_default() += count),
-        Err(_) => {
-            let loud = std::panic::take_hook();
-            std::panic::set_hook(Box::new(|_| {}));
-            let least = minimized(sequence);
-            let failure = fails(&least).expect("still fails");
-            std::panic::set_hook(loud);
-            panic!("seed {seed} fails, at the least with {least:#?}\n{failure}");
-        }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "tests are told by their caller how long to run")]
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse().ok())
-}
-
 #[test]
 fn the_engine_agrees_with_the_naive_model() {
-    let mut tally = Tally::new();
-    if let Some(seed) = setting("TIDEGATE_SEED") {
-        return check_seed(seed, &mut tally);
-    }
-    let long = setting("TIDEGATE_LONG").is_some_and(|long| long > 0);
-    let (fixed, fresh) = if long { (20_000, 100_000) } else { (5_000, 1_000) };
-    (0..fixed).for_each(|seed| check_seed(seed, &mut tally));
-    let missed: Vec<_> = REACHED.into_iter().filter(|what| !tally.contains_key(what)).collect();
-    assert!(missed.is_empty(), "the fixed sequences never reach {missed:?}, only {tally:#?}");
-    let mut seeds = Rng::new();
-    (0..fresh).for_each(|_| check_seed(seeds.u64(..), &mut tally));
+    Trial { sequence, run, reached: &REACHED, counts: (5_000, 1_000) }.check();
 }

@@ -11,33 +11,30 @@ mod util;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use tidegate_engine::{
     AttributeChange, Command, Config, DeduplicationScope, Delivery, Event, FifoThroughputLimit, MoveTaskId,
     Receive, RedrivePolicy, Reply, RequestId, SendEntry, Tags, Timestamp,
 };
-use tidegate_log::{Appender, Keeper, MemoryStorage, Position, SegmentedLog, Storage, StorageFile};
+use tidegate_log::{Appender, Keeper, MemoryStorage, Position, SegmentedLog};
 use tidegate_store::{Shard, codec, recover};
+use util::fixture::{dump, fixtures, load};
 use util::machine::config;
 use util::{START, address, message, secs};
 
 const WRITE: &str = "TIDEGATE_WRITE_FIXTURE";
 const SEGMENT_BYTES: u32 = 64 << 10;
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
-}
-
 #[test]
 fn fifo_queues_of_every_version_open() {
     if std::env::var_os(WRITE).is_some() {
         let mut server = Server::open(MemoryStorage::new());
         server.live();
-        dump(&server.storage, &fixture("v1-fifo"));
-        std::fs::write(fixture("v1-fifo.txt"), describe(&load(&fixture("v1-fifo")))).expect("writes");
+        dump(&server.storage, &fixtures().join("v1-fifo"));
+        std::fs::write(fixtures().join("v1-fifo.txt"), describe(&load(&fixtures().join("v1-fifo"))))
+            .expect("writes");
     }
-    let expected = std::fs::read_to_string(fixture("v1-fifo.txt")).expect("reads");
-    assert_eq!(describe(&load(&fixture("v1-fifo"))), expected);
+    let expected = std::fs::read_to_string(fixtures().join("v1-fifo.txt")).expect("reads");
+    assert_eq!(describe(&load(&fixtures().join("v1-fifo"))), expected);
 }
 
 #[test]
@@ -46,7 +43,7 @@ fn the_directory_holds_the_records_of_fifo_queues_and_move_tasks() {
         return; // It is being written.
     }
     let opened =
-        SegmentedLog::open(load(&fixture("v1-fifo")), config(SEGMENT_BYTES), [0; 16]).expect("opens");
+        SegmentedLog::open(load(&fixtures().join("v1-fifo")), config(SEGMENT_BYTES), [0; 16]).expect("opens");
     let (mut all, mut in_checkpoint) = (BTreeSet::new(), BTreeSet::new());
     let mut visit = |position: Position, record: &[u8], _: &tidegate_log::FrameInfo| {
         let event = codec::decode(&bytes::Bytes::copy_from_slice(record)).expect("decodes").1;
@@ -70,28 +67,6 @@ fn the_directory_holds_the_records_of_fifo_queues_and_move_tasks() {
     opened.reader.scan(from, to, &mut visit).expect("reads");
     assert_eq!(all.len(), 7, "{all:?}");
     assert_eq!(in_checkpoint, all, "each before the checkpoint and after it");
-}
-
-/// The files of a directory in memory, so that opening it leaves the fixture alone.
-fn load(directory: &Path) -> MemoryStorage {
-    let storage = MemoryStorage::new();
-    for entry in std::fs::read_dir(directory).expect("the fixture is there") {
-        let path = entry.expect("lists").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name");
-        let bytes = std::fs::read(&path).expect("reads");
-        let file = storage.create(name, bytes.len() as u64).expect("creates");
-        file.write_all_at(&bytes, 0).expect("writes");
-    }
-    storage
-}
-
-fn dump(storage: &MemoryStorage, directory: &Path) {
-    let _ = std::fs::remove_dir_all(directory);
-    std::fs::create_dir_all(directory).expect("creates the directory");
-    for file in storage.list().expect("lists") {
-        let bytes = storage.read_file(&file.name).expect("reads").expect("is there");
-        std::fs::write(directory.join(&file.name), bytes).expect("writes");
-    }
 }
 
 /// Everything the engine knows, and that every message's record is there.

@@ -18,13 +18,13 @@ mod util;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use tidegate_engine::{
     AttributeChange, Command, Document, Event, Receive, RedriveAllowPolicy, RedrivePolicy, Reply, SendEntry,
     Tags, Timestamp,
 };
-use tidegate_log::{MemoryStorage, Position, SegmentedLog, Storage, StorageFile};
+use tidegate_log::{MemoryStorage, Position, SegmentedLog};
 use tidegate_store::codec;
+use util::fixture::{dump, fixtures, load};
 use util::machine::{Machine, config};
 use util::{address, create, secs, send};
 
@@ -33,10 +33,6 @@ const VERSION: u32 = 1;
 /// Asks for the directory of this version to be written anew.
 const WRITE: &str = "TIDEGATE_WRITE_FIXTURE";
 const SEGMENT_BYTES: u32 = 8 << 10;
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
 
 #[test]
 fn directories_of_every_version_open() {
@@ -101,28 +97,6 @@ fn kind(event: &Event) -> &'static str {
         Event::MessageRedriven { .. } => "MessageRedriven",
         Event::MoveTaskStarted { .. } => "MoveTaskStarted",
         Event::MoveTaskEnded { .. } => "MoveTaskEnded",
-    }
-}
-
-/// The files of a directory in memory, so that opening it leaves the fixture alone.
-fn load(directory: &Path) -> MemoryStorage {
-    let storage = MemoryStorage::new();
-    for entry in std::fs::read_dir(directory).expect("the fixture is there") {
-        let path = entry.expect("lists").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name");
-        let bytes = std::fs::read(&path).expect("reads");
-        let file = storage.create(name, bytes.len() as u64).expect("creates");
-        file.write_all_at(&bytes, 0).expect("writes");
-    }
-    storage
-}
-
-fn dump(storage: &MemoryStorage, directory: &Path) {
-    let _ = std::fs::remove_dir_all(directory);
-    std::fs::create_dir_all(directory).expect("creates the directory");
-    for file in storage.list().expect("lists") {
-        let bytes = storage.read_file(&file.name).expect("reads").expect("is there");
-        std::fs::write(directory.join(&file.name), bytes).expect("writes");
     }
 }
 

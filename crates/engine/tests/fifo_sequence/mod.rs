@@ -84,11 +84,7 @@ pub(crate) enum Step {
     Compare,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Sequence {
-    pub(crate) config: Config,
-    pub(crate) steps: Vec<Step>,
-}
+pub(crate) type Sequence = crate::trial::Sequence<Step>;
 
 pub(crate) fn queue(number: u8) -> QueueAddress {
     let name = match number {

@@ -6,6 +6,7 @@
 //! The description leaves open which of several queues that are due at once comes first, and where a message is
 //! while queues pass it on and nobody may have it. There the model follows what the engine did, if that was allowed.
 
+use crate::trial::Tally;
 use crate::util::{hours, secs};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -107,9 +108,6 @@ struct Queue {
 /// A queue, its messages visible, in flight and delayed, its noisy tenants, and the age of the oldest message that is not
 /// delayed.
 pub(crate) type Gauge = (QueueAddress, (u64, u64, u64), usize, Option<Duration>);
-
-/// How often each interesting thing happened.
-pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 #[derive(Debug)]
 pub(crate) struct Naive {

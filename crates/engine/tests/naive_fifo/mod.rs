@@ -9,8 +9,9 @@
 
 mod moves;
 
+use crate::trial::Tally;
 use crate::util::{Got, millis, secs};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 use tidegate_engine::{
     AttributeChange, DeduplicationScope, Error, MessageId, MessageSeq, MoveTask, Position, QueueAddress,
@@ -98,9 +99,6 @@ pub(crate) struct Queue {
     /// From when the running task's pace counts, and what it had moved then.
     pace: Option<(Timestamp, u64)>,
 }
-
-/// How often each interesting thing happened.
-pub(crate) type Tally = BTreeMap<&'static str, u64>;
 
 #[derive(Debug)]
 pub(crate) struct Naive {

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+pub(crate) mod fixture;
 pub(crate) mod machine;
 pub(crate) mod model;
 
