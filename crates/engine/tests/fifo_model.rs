@@ -31,6 +31,8 @@ struct Run {
     read: usize,
     /// What the engine did in this call and the model has not taken over yet.
     events: VecDeque<Record>,
+    /// The first of those that came after the command's answer, which tells of nothing later.
+    after_answer: Option<Position>,
     /// What it answered in this call and the model has not compared yet.
     replies: BTreeMap<RequestId, Result<Reply, Error>>,
     sent: u128,
@@ -49,6 +51,7 @@ fn run(sequence: &Sequence) -> Tally {
         tasks: Vec::new(),
         read: 0,
         events: VecDeque::new(),
+        after_answer: None,
         replies: BTreeMap::new(),
         sent: 0,
     };
@@ -63,6 +66,9 @@ impl Run {
     /// Hands in a command. What it does and answers is then there to be taken over.
     fn ask(&mut self, command: Command) -> RequestId {
         let request = self.bench.ask(command);
+        let answered_at = self.bench.log.answered_at.filter(|(answered, _)| *answered == request);
+        let after = answered_at.and_then(|(_, count)| self.bench.log.records.get(count));
+        self.after_answer = after.map(|record| record.position);
         self.gather();
         request
     }
@@ -77,10 +83,10 @@ impl Run {
         self.replies = std::mem::take(&mut self.bench.log.replies);
     }
 
-    /// Takes over what happened by itself, up to the first event that is the command's own.
+    /// Takes over what happened by itself, up to the first event that is the command's own or came after its answer.
     fn others(&mut self, is_own: impl Fn(&Record) -> bool) {
         while let Some(record) = self.events.front() {
-            if is_own(record) {
+            if is_own(record) || Some(record.position) == self.after_answer {
                 return;
             }
             let record = self.events.pop_front().expect("seen");
@@ -95,6 +101,7 @@ impl Run {
 
     /// A call is over: everything was taken over, and nothing is missing.
     fn finish(&mut self, request: Option<RequestId>) {
+        self.after_answer = None;
         self.others(|_| false);
         self.naive.advance();
         (0..self.naive.queues.len()).for_each(|n| self.drop_empty_handed(n));
