@@ -3,8 +3,8 @@
 mod fifo;
 
 use crate::codec::{
-    DecodeError, Fields, Put, move_task, put_address, put_changes, put_tags, take_address, take_changes,
-    take_seq, take_tags, take_timestamp,
+    DecodeError, Fields, Put, move_task, put_address, put_changes, put_optional_address, put_tags,
+    take_address, take_changes, take_seq, take_tags, take_timestamp,
 };
 use crate::segments::{SegmentUse, Segments};
 use bytes::Bytes;
@@ -157,8 +157,7 @@ fn take_tenant(fields: &mut Fields) -> Result<TenantMessages, DecodeError> {
 
 fn put_move_task(task: &MoveTask, out: &mut Vec<u8>) {
     out.extend_from_slice(&task.id.0);
-    out.push(task.destination.is_some().into());
-    task.destination.iter().for_each(|destination| put_address(destination, out));
+    put_optional_address(task.destination.as_ref(), out);
     out.put_number(task.rate.unwrap_or(0).into());
     out.put_number(task.started_at.as_millis());
     out.put_number(task.to_move);
@@ -206,8 +205,7 @@ fn put_touched(touched: &Touched, out: &mut Vec<u8>) {
     if let Some(origin) = &touched.origin {
         out.put_number(origin.sent_to.0);
         out.put_number(origin.sent_as.0);
-        out.push(u8::from(origin.source.is_some()));
-        origin.source.iter().for_each(|source| put_address(source, out));
+        put_optional_address(origin.source.as_ref(), out);
         out.push(u8::from(origin.id.is_some()));
         origin.id.iter().for_each(|id| out.extend_from_slice(&id.0));
     }

@@ -3,8 +3,8 @@
 use super::{Engine, Journal};
 use crate::queue::{Parked, Repetition, Wanted};
 use crate::{
-    Delivery, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Receipt, Receive, Reply, RequestId,
-    SendEntry, Sent, StoredMessage, Timestamp, limits,
+    Delivery, Error, Event, FifoAttributes, MessageSeq, Position, QueueAddress, QueueId, Receipt, Receive,
+    Reply, RequestId, SendEntry, Sent, StoredMessage, Timestamp, limits,
 };
 use std::time::Duration;
 
@@ -19,8 +19,11 @@ impl Engine {
     ) -> Result<(), Error> {
         assert!(entries.len() <= limits::BATCH_ENTRIES, "the protocol bounds batches");
         let id = self.find(queue)?;
-        self.check_fifo(id, &entries)?;
-        self.advance(now, id);
+        if let Some(fifo) = self.queue(id).attributes.fifo {
+            self.check_fifo(id, fifo, &entries)?;
+            // Forgets the ids whose interval is over.
+            self.advance(now, id);
+        }
         let sent = entries.into_iter().map(|entry| self.send_one(now, id, entry, journal)).collect();
         journal.reply(request, Ok(Reply::Sent(sent)));
         self.settle(now, id, journal);
@@ -53,10 +56,8 @@ impl Engine {
 
     /// Messages for a FIFO queue are accepted together or not at all, since each is to come after the ones before it.
     /// They need deduplication ids; a digest of the body is one only where the queue says so.
-    fn check_fifo(&mut self, id: QueueId, entries: &[SendEntry]) -> Result<(), Error> {
-        let attributes = &self.queue(id).attributes;
-        let Some(fifo) = attributes.fifo else { return Ok(()) };
-        let limit = attributes.maximum_message_size;
+    fn check_fifo(&mut self, id: QueueId, fifo: FifoAttributes, entries: &[SendEntry]) -> Result<(), Error> {
+        let limit = self.queue(id).attributes.maximum_message_size;
         let lacks_id = |entry: &SendEntry| {
             entry.message.deduplication_id.is_none()
                 || (entry.content_based && !fifo.content_based_deduplication)
@@ -235,10 +236,10 @@ impl Engine {
 
     /// Refuses the receipt of a message of a FIFO queue that is not in flight from that receive.
     fn check_window(&mut self, receipt: Receipt) -> Result<(), Error> {
-        let newest = self.is_newest_receive(receipt);
         let Some(fifo) = self.queue(receipt.queue).messages.fifo() else { return Ok(()) };
-        let expired = fifo.received(receipt.seq).is_some() && !(newest && fifo.is_in_flight(receipt.seq));
-        if expired { Err(Error::ReceiptExpired) } else { Ok(()) }
+        let Some(touched) = fifo.received(receipt.seq) else { return Ok(()) };
+        let in_window = touched.receive_count == receipt.receive && fifo.is_in_flight(receipt.seq);
+        if in_window { Ok(()) } else { Err(Error::ReceiptExpired) }
     }
 
     pub(super) fn change_visibility(
@@ -251,7 +252,6 @@ impl Engine {
     ) -> Result<(), Error> {
         assert!(changes.len() <= limits::BATCH_ENTRIES, "the protocol bounds batches");
         let id = self.find(queue)?;
-        self.advance(now, id);
         let change = |(receipt, timeout): &(Receipt, Duration)| {
             self.change_visibility_of_one(now, id, *receipt, *timeout, journal)
         };
@@ -274,7 +274,7 @@ impl Engine {
         if receipt.queue != id {
             return Err(Error::ReceiptOfOtherQueue);
         }
-        // The change before it may have ended the receipt's window.
+        // Each time: the change before it may have ended the receipt's window.
         self.advance(now, id);
         self.check_window(receipt)?;
         let touched = self.queue(id).messages.received(receipt.seq).ok_or(Error::NotAvailable)?;

@@ -121,14 +121,14 @@ fn take_change(fields: &mut Fields) -> Result<AttributeChange, DecodeError> {
         REDRIVE_ALLOW_POLICY => AttributeChange::RedriveAllowPolicy(fields.optional(take_redrive_allow)?),
         KMS_MASTER_KEY_ID => AttributeChange::KmsMasterKeyId(fields.optional_text()?),
         KMS_DATA_KEY_REUSE_PERIOD => AttributeChange::KmsDataKeyReusePeriodSeconds(take_seconds(fields)?),
-        SQS_MANAGED_SSE => AttributeChange::SqsManagedSseEnabled(take_flag(fields)?),
-        FIFO_QUEUE => AttributeChange::FifoQueue(take_flag(fields)?),
-        CONTENT_BASED_DEDUPLICATION => AttributeChange::ContentBasedDeduplication(take_flag(fields)?),
-        DEDUPLICATION_SCOPE => AttributeChange::DeduplicationScope(match take_flag(fields)? {
+        SQS_MANAGED_SSE => AttributeChange::SqsManagedSseEnabled(fields.flag()?),
+        FIFO_QUEUE => AttributeChange::FifoQueue(fields.flag()?),
+        CONTENT_BASED_DEDUPLICATION => AttributeChange::ContentBasedDeduplication(fields.flag()?),
+        DEDUPLICATION_SCOPE => AttributeChange::DeduplicationScope(match fields.flag()? {
             false => DeduplicationScope::Queue,
             true => DeduplicationScope::MessageGroup,
         }),
-        FIFO_THROUGHPUT_LIMIT => AttributeChange::FifoThroughputLimit(match take_flag(fields)? {
+        FIFO_THROUGHPUT_LIMIT => AttributeChange::FifoThroughputLimit(match fields.flag()? {
             false => FifoThroughputLimit::PerQueue,
             true => FifoThroughputLimit::PerMessageGroupId,
         }),
@@ -138,14 +138,6 @@ fn take_change(fields: &mut Fields) -> Result<AttributeChange, DecodeError> {
 
 fn take_seconds(fields: &mut Fields) -> Result<Duration, DecodeError> {
     fields.number().map(Duration::from_secs)
-}
-
-fn take_flag(fields: &mut Fields) -> Result<bool, DecodeError> {
-    match fields.number()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(DecodeError::OutOfRange { what: "flag" }),
-    }
 }
 
 fn take_redrive(fields: &mut Fields) -> Result<RedrivePolicy, DecodeError> {

@@ -106,8 +106,7 @@ pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
         Event::MoveTaskStarted { queue, id, destination, rate, to_move } => {
             start(MOVE_TASK_STARTED, *queue);
             record.extend_from_slice(&id.0);
-            record.push(destination.is_some().into());
-            destination.iter().for_each(|destination| put_address(destination, record));
+            put_optional_address(destination.as_ref(), record);
             record.put_number(rate.unwrap_or(0).into());
             record.put_number(*to_move);
         }
@@ -229,6 +228,12 @@ pub(crate) fn put_address(address: &QueueAddress, record: &mut Vec<u8>) {
     record.put_number(address.account.as_u64());
     record.put_text(address.region.as_str());
     record.put_text(address.name.as_str());
+}
+
+/// Read back by `fields.optional(take_address)`.
+pub(crate) fn put_optional_address(address: Option<&QueueAddress>, record: &mut Vec<u8>) {
+    record.push(address.is_some().into());
+    address.iter().for_each(|address| put_address(address, record));
 }
 
 pub(crate) fn take_address(fields: &mut Fields) -> Result<QueueAddress, DecodeError> {
