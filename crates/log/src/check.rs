@@ -168,12 +168,12 @@ fn check_sealed<F: StorageFile>(
         report.damage(format!("Segment {number} does not continue the records of the segment before it."));
     }
     let expected = Expected { sequence: Some(seal.first_sequence), ..expected };
-    let mut walk = Walk::new(&found.file, key, number, HEAD_BYTES, u64::from(seal.end), expected);
+    let mut walk = Walk::new(key, number, HEAD_BYTES, u64::from(seal.end), expected);
     loop {
         let offset = walk.offset();
-        match walk.next().map_err(LogError::io("read a segment"))? {
+        match walk.next(&found.file).map_err(LogError::io("read a segment"))? {
             Step::Frame(header, payload) => {
-                count_frame(Position::new(number, offset), &header, payload, key, report);
+                count_frame(Position::new(number, offset), &header, &payload, key, report);
             }
             Step::Limit => break,
             Step::Fault(fault) => {
@@ -199,11 +199,13 @@ fn check_open<F: StorageFile>(
 ) -> Result<(), LogError> {
     let number = found.number;
     let tail = measure(found, key, expected)?;
-    let mut walk = Walk::new(&found.file, key, number, HEAD_BYTES, u64::from(tail.end), expected);
+    let mut walk = Walk::new(key, number, HEAD_BYTES, u64::from(tail.end), expected);
     while walk.offset() < tail.end {
         let at = Position::new(number, walk.offset());
-        if let Step::Frame(header, payload) = walk.next().map_err(LogError::io("read a segment"))? {
-            count_frame(at, &header, payload, key, report);
+        if let Step::Frame(header, payload) =
+            walk.next(&found.file).map_err(LogError::io("read a segment"))?
+        {
+            count_frame(at, &header, &payload, key, report);
         }
     }
     let (end, what) = (tail.end, tail.fault.what());

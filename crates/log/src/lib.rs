@@ -48,6 +48,7 @@ mod log;
 mod names;
 mod position;
 mod reader;
+mod scan;
 mod segment;
 mod shared;
 mod storage;
@@ -66,7 +67,8 @@ pub use framer::{Frame, Framer, Space};
 pub use keeper::{Keeper, SealedSegment};
 pub use log::{Opened, Recovery, SegmentedLog};
 pub use position::Position;
-pub use reader::{FrameInfo, Reader, RecordRef};
+pub use reader::{Reader, RecordRef};
+pub use scan::{FrameInfo, Frames, StoredFrame};
 pub use storage::{
     CrashPolicy, DirFile, DirLock, DirStorage, Fault, FileEntry, MemoryFile, MemoryLock, MemoryStorage,
     Storage, StorageFile, Trigger,

@@ -1,21 +1,17 @@
 //! Reading records back, one by position or all in order.
 
-use std::{
-    ops::{ControlFlow, Range},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::{
     Position,
     codec::u32_at,
-    error::{LogError, ReadError},
-    frame::{MAX_FRAME_BYTES, RECORD_HEADER_BYTES, Records, verify_record},
+    error::ReadError,
+    frame::{MAX_FRAME_BYTES, RECORD_HEADER_BYTES, verify_record},
     segment::{HEAD_BYTES, Segment},
     shared::Shared,
     storage::{Storage, StorageFile},
-    walk::{Expected, Step, Walk},
 };
 
 /// First read for a record. Most messages are shorter, and it is what a disk reads anyway.
@@ -23,7 +19,7 @@ const FIRST_READ_BYTES: usize = 4096;
 
 /// The third of the four roles: reads what was appended. Any number of clones, on any threads.
 pub struct Reader<S: Storage> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
 }
 
 impl<S: Storage> Clone for Reader<S> {
@@ -44,21 +40,6 @@ impl<S: Storage> Clone for RecordRef<S> {
         let Self { shared, segment, position } = self;
         Self { shared: Arc::clone(shared), segment: Arc::clone(segment), position: *position }
     }
-}
-
-/// The frame that a scanned record stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameInfo {
-    /// Position of the frame.
-    pub start: Position,
-    /// Position of the next frame, if that is in the same segment.
-    pub end: Position,
-    /// Epoch of the owner that wrote it.
-    pub epoch: u64,
-    /// Sequence of its first record.
-    pub first_sequence: u64,
-    /// Number of its records.
-    pub record_count: u32,
 }
 
 impl<S: Storage> Reader<S> {
@@ -91,83 +72,6 @@ impl<S: Storage> Reader<S> {
     pub fn tail(&self) -> Position {
         self.shared.written.load()
     }
-
-    /// Calls `visit` for every record of the frames that begin at `from` or later and before `to`, in order, and
-    /// returns where it stopped: the position of the frame after the last one visited. `from` is the position of a
-    /// frame, the end of one, or a [`Position::segment_start`]. Streams, checking each frame's checksum; a frame
-    /// whose `visit` breaks counts as visited.
-    ///
-    /// # Errors
-    /// [`LogError::Corrupt`] when a frame below the end of the log is not as it was written, or a segment is missing;
-    /// [`LogError::Io`].
-    pub fn scan(
-        &self,
-        from: Position,
-        to: Position,
-        mut visit: impl FnMut(Position, &[u8], &FrameInfo) -> ControlFlow<()>,
-    ) -> Result<Position, LogError> {
-        let tail = self.tail();
-        let to = to.min(tail);
-        let mut from = from;
-        let mut expected = Expected { epoch_min: 0, epoch_max: self.shared.epoch, sequence: None };
-        while from < to {
-            let segment = self.shared.segment(from.segment()).ok_or(LogError::Corrupt {
-                segment: from.segment(),
-                offset: 0,
-                what: "the segment is missing",
-            })?;
-            let limit = segment.seal().map_or(tail.offset(), |seal| seal.end);
-            match scan_segment(&self.shared, &segment, limit, &mut expected, from..to, &mut visit)? {
-                ControlFlow::Break(stopped) => return Ok(stopped),
-                ControlFlow::Continue(end) if segment.seal().is_some() && end < to => {
-                    from = Position::segment_start(from.segment() + 1);
-                }
-                ControlFlow::Continue(end) => return Ok(end),
-            }
-        }
-        Ok(from)
-    }
-}
-
-/// The part of a scan that lies in one segment, whose frames end at `limit`; `Continue` with where it ended.
-fn scan_segment<S: Storage>(
-    shared: &Shared<S>,
-    segment: &Segment<S::File>,
-    limit: u32,
-    expected: &mut Expected,
-    range: Range<Position>,
-    visit: &mut impl FnMut(Position, &[u8], &FrameInfo) -> ControlFlow<()>,
-) -> Result<ControlFlow<Position, Position>, LogError> {
-    let number = segment.number;
-    let corrupt = |offset, what| LogError::Corrupt { segment: number, offset, what };
-    let mut walk =
-        Walk::new(&segment.file, shared.key, number, range.start.offset(), u64::from(limit), *expected);
-    loop {
-        let at = Position::new(number, walk.offset());
-        if at >= range.end {
-            return Ok(ControlFlow::Continue(at));
-        }
-        let (header, payload) = match walk.next().map_err(LogError::io("read a segment"))? {
-            Step::Frame(header, payload) => (header, payload),
-            Step::Limit => break,
-            Step::Fault(fault) => return Err(corrupt(at.offset(), fault.what())),
-        };
-        let info = FrameInfo {
-            start: at,
-            end: Position::new(number, at.offset() + header.frame_bytes()),
-            epoch: header.epoch,
-            first_sequence: header.first_sequence,
-            record_count: header.record_count,
-        };
-        for record in Records::new(payload, at) {
-            let record = record.map_err(|fault| corrupt(at.offset(), fault.what()))?;
-            if visit(record.position, record.data, &info).is_break() {
-                return Ok(ControlFlow::Break(info.end));
-            }
-        }
-    }
-    *expected = walk.expected();
-    Ok(ControlFlow::Continue(Position::new(number, limit)))
 }
 
 impl<S: Storage> RecordRef<S> {

@@ -106,11 +106,11 @@ pub(crate) fn measure<F: StorageFile>(
 ) -> Result<Tail, LogError> {
     let io = LogError::io;
     let limit = found.bytes.clamp(u64::from(HEAD_BYTES), u64::from(u32::MAX));
-    let mut walk = Walk::new(&found.file, key, found.number, HEAD_BYTES, limit, expected);
+    let mut walk = Walk::new(key, found.number, HEAD_BYTES, limit, expected);
     let mut first_sequence = expected.sequence;
     let mut record_count = 0;
     let fault = loop {
-        match walk.next().map_err(io("read a segment"))? {
+        match walk.next(&found.file).map_err(io("read a segment"))? {
             Step::Frame(header, _) => {
                 first_sequence.get_or_insert(header.first_sequence);
                 record_count += u64::from(header.record_count);

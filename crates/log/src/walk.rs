@@ -1,6 +1,8 @@
 //! Walking over the frames of one segment, streaming, and telling where and why the walk ends.
 
-use std::io;
+use std::{io, ops::Range};
+
+use bytes::Bytes;
 
 use crate::{
     codec::Key,
@@ -24,9 +26,9 @@ pub(crate) struct Expected {
 }
 
 /// A step of the walk.
-pub(crate) enum Step<'a> {
-    /// The next frame's header and payload, both intact. The walk has moved past it.
-    Frame(FrameHeader, &'a [u8]),
+pub(crate) enum Step {
+    /// The next frame's header and payload. The walk has moved past it.
+    Frame(FrameHeader, Bytes),
     /// The limit was reached exactly.
     Limit,
     /// What is at [`Walk::offset`] is not the next frame. The walk is over.
@@ -34,8 +36,7 @@ pub(crate) enum Step<'a> {
 }
 
 /// A walk over the frames of one segment, in order.
-pub(crate) struct Walk<'a, F> {
-    file: &'a F,
+pub(crate) struct Walk {
     key: Key,
     segment: u32,
     offset: u32,
@@ -45,25 +46,10 @@ pub(crate) struct Walk<'a, F> {
     window: Window,
 }
 
-impl<'a, F: StorageFile> Walk<'a, F> {
-    /// Walks `segment` from `offset`, the start of a frame, to `limit`.
-    pub(crate) fn new(
-        file: &'a F,
-        key: Key,
-        segment: u32,
-        offset: u32,
-        limit: u64,
-        expected: Expected,
-    ) -> Self {
-        Self {
-            file,
-            key,
-            segment,
-            offset: offset.max(HEAD_BYTES),
-            limit,
-            expected,
-            window: Window::default(),
-        }
+impl Walk {
+    /// Walks `segment` from `offset`, the start of a frame, to `limit`. Each step is handed the segment's file.
+    pub(crate) fn new(key: Key, segment: u32, offset: u32, limit: u64, expected: Expected) -> Self {
+        Self { key, segment, offset: offset.max(HEAD_BYTES), limit, expected, window: Window::default() }
     }
 
     /// Where the next frame would begin, or where the fault is.
@@ -75,7 +61,29 @@ impl<'a, F: StorageFile> Walk<'a, F> {
         self.expected
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Step<'_>> {
+    /// The next frame, if header and payload are intact.
+    pub(crate) fn next(&mut self, file: &impl StorageFile) -> io::Result<Step> {
+        let step = self.read(file)?;
+        if let Step::Frame(header, payload) = &step {
+            if self.key.crc(payload) != header.payload_crc {
+                return Ok(Step::Fault(FrameFault::Payload));
+            }
+            self.pass(header);
+        }
+        Ok(step)
+    }
+
+    /// The next frame, if its header is intact. Whether the payload is stays open; the header, which has a checksum of
+    /// its own, tells where the frame after it is.
+    pub(crate) fn next_unverified(&mut self, file: &impl StorageFile) -> io::Result<Step> {
+        let step = self.read(file)?;
+        if let Step::Frame(header, _) = &step {
+            self.pass(header);
+        }
+        Ok(step)
+    }
+
+    fn read(&mut self, file: &impl StorageFile) -> io::Result<Step> {
         let offset = u64::from(self.offset);
         if offset == self.limit {
             return Ok(Step::Limit);
@@ -84,23 +92,24 @@ impl<'a, F: StorageFile> Walk<'a, F> {
         if header_end > self.limit {
             return Ok(Step::Fault(FrameFault::Blank));
         }
-        let bytes = self.window.fill(self.file, offset, FRAME_HEADER_BYTES, self.limit)?;
-        let header = match FrameHeader::decode(bytes, self.key).and_then(|header| self.admit(header)) {
+        let range = self.window.fill(file, offset, FRAME_HEADER_BYTES, self.limit)?;
+        let header = match FrameHeader::decode(&self.window.bytes[range], self.key)
+            .and_then(|header| self.admit(header))
+        {
             Ok(header) => header,
             Err(fault) => return Ok(Step::Fault(fault)),
         };
-        let end = offset + u64::from(header.frame_bytes());
-        if end > self.limit {
+        if offset + u64::from(header.frame_bytes()) > self.limit {
             return Ok(Step::Fault(FrameFault::Payload));
         }
-        let payload = self.window.fill(self.file, header_end, header.payload_bytes as usize, self.limit)?;
-        if self.key.crc(payload) != header.payload_crc {
-            return Ok(Step::Fault(FrameFault::Payload));
-        }
-        self.offset = end as u32;
+        let range = self.window.fill(file, header_end, header.payload_bytes as usize, self.limit)?;
+        Ok(Step::Frame(header, self.window.bytes.slice(range)))
+    }
+
+    fn pass(&mut self, header: &FrameHeader) {
+        self.offset += header.frame_bytes();
         self.expected.epoch_min = header.epoch;
         self.expected.sequence = Some(header.first_sequence + u64::from(header.record_count));
-        Ok(Step::Frame(header, payload))
     }
 
     fn admit(&self, header: FrameHeader) -> Result<FrameHeader, FrameFault> {
@@ -117,27 +126,36 @@ impl<'a, F: StorageFile> Walk<'a, F> {
     }
 }
 
-/// The part of a file that is in memory.
+/// The part of a file that is in memory. Payloads are slices of it, so that nobody has to copy them.
 #[derive(Default)]
 struct Window {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     start: u64,
 }
 
 impl Window {
-    /// The `length` bytes at `offset`, which must end by `limit`. Reads ahead, but not beyond `limit`; what the file
-    /// does not have reads as zeros.
-    fn fill(&mut self, file: &impl StorageFile, offset: u64, length: usize, limit: u64) -> io::Result<&[u8]> {
+    /// Where in `bytes` the `length` bytes at `offset` are, which must end by `limit`. Reads ahead, but not beyond
+    /// `limit`; what the file does not have reads as zeros.
+    fn fill(
+        &mut self,
+        file: &impl StorageFile,
+        offset: u64,
+        length: usize,
+        limit: u64,
+    ) -> io::Result<Range<usize>> {
         let held = self.start..self.start + self.bytes.len() as u64;
         if !(held.contains(&offset) && offset + length as u64 <= held.end) {
             let ahead = CHUNK_BYTES.max(length).min((limit - offset) as usize);
-            self.bytes.resize(ahead, 0);
-            let read = file.read_at(&mut self.bytes, offset)?;
-            self.bytes[read..].fill(0);
+            // The same memory again, unless a payload of it is still in use.
+            let mut bytes = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
+            bytes.resize(ahead, 0);
+            let read = file.read_at(&mut bytes, offset)?;
+            bytes[read..].fill(0);
+            self.bytes = bytes.freeze();
             self.start = offset;
         }
         let from = (offset - self.start) as usize;
-        Ok(&self.bytes[from..from + length])
+        Ok(from..from + length)
     }
 }
 
@@ -156,7 +174,8 @@ pub(crate) fn find_header(
     let mut offset = u64::from(from);
     while offset + FRAME_HEADER_BYTES as u64 <= to {
         let length = CHUNK_BYTES.min((to - offset) as usize);
-        let bytes = window.fill(file, offset, length, to)?;
+        let range = window.fill(file, offset, length, to)?;
+        let bytes = &window.bytes[range];
         let start_count = (length - FRAME_HEADER_BYTES) / 8 + 1;
         for at in magics(bytes, start_count * 8) {
             match FrameHeader::decode(&bytes[at..], key) {
@@ -238,7 +257,7 @@ mod tests {
         file.write_all_at(&frame(key, 100, 40), u64::from(FROM)).unwrap();
         let fault = |segment, epoch_min, epoch_max, sequence| {
             let expected = Expected { epoch_min, epoch_max, sequence };
-            match Walk::new(&file, key, segment, FROM, 8_192, expected).next().unwrap() {
+            match Walk::new(key, segment, FROM, 8_192, expected).next(&file).unwrap() {
                 Step::Fault(fault) => Some(fault),
                 _ => None,
             }
@@ -264,12 +283,14 @@ mod tests {
         let expected = Expected { epoch_min: 0, epoch_max: 1, sequence: None };
         let limit = u64::from(FROM) + bytes.len() as u64;
         for (limit, at_limit) in [(limit, true), (limit + 500, false)] {
-            let mut walk = Walk::new(&file, key, 3, FROM, limit, expected);
+            let mut walk = Walk::new(key, 3, FROM, limit, expected);
             for length in lengths {
-                let Step::Frame(_, payload) = walk.next().unwrap() else { panic!("a frame of {length}") };
+                let Step::Frame(_, payload) = walk.next(&file).unwrap() else {
+                    panic!("a frame of {length}")
+                };
                 assert_eq!(payload, vec![7; length]);
             }
-            match walk.next().unwrap() {
+            match walk.next(&file).unwrap() {
                 Step::Limit => assert!(at_limit),
                 Step::Fault(fault) => assert_eq!((fault, at_limit), (FrameFault::Blank, false)),
                 Step::Frame(..) => panic!("there are no more frames"),

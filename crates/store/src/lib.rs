@@ -8,16 +8,19 @@
 //!   handle ──▶ events ──▶ frame ──▶ append, fsync ──▶ replies leave
 //! ```
 //!
-//! The crate knows no wire formats, no threads and no clock.
+//! The crate knows no wire formats and no clock, and no threads but those that [`recover`] runs until it returns.
 
 pub mod codec;
+mod progress;
 mod reclaim;
 mod recover;
+mod replay;
 mod segments;
 mod shard;
 mod snapshot;
 
+pub use progress::{Progress, Progressed};
 pub use reclaim::{Candidate, offer_messages};
-pub use recover::{RecoverError, Recovered, RecoveryReport, recover};
+pub use recover::{RecoverError, Recovered, RecoveryReport, recover, recover_watched};
 pub use segments::{ReclaimPlan, SegmentUse, Segments};
 pub use shard::{Checkpoint, Commit, Outcome, Shard};

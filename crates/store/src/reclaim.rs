@@ -2,10 +2,9 @@
 
 use crate::codec;
 use crate::recover::RecoverError;
-use bytes::Bytes;
 use std::ops::ControlFlow;
 use tidegate_engine::StoredMessage;
-use tidegate_log::{FrameInfo, Position, Reader, Storage};
+use tidegate_log::{Position, Reader, Storage};
 
 /// Messages offered at once, and their bytes: what the owner thread copies in one turn.
 const BATCH_MESSAGES: usize = 64;
@@ -26,8 +25,8 @@ pub fn offer_messages<S: Storage>(
 ) -> Result<(), RecoverError> {
     let (from, to) = (Position::segment_start(segment), Position::segment_start(segment + 1));
     let (mut batch, mut bytes, mut failed) = (Vec::new(), 0, None);
-    reader.scan(from, to, |position: Position, record: &[u8], _: &FrameInfo| {
-        match codec::decode_message(&Bytes::copy_from_slice(record)) {
+    reader.scan(from, to, |position, record, _| {
+        match codec::decode_message(&record) {
             Ok(None) => return ControlFlow::Continue(()),
             Ok(Some(stored)) => batch.push((tidegate_engine::Position(position.into()), stored)),
             Err(source) => {

@@ -1,14 +1,14 @@
 //! From an opened log to a running shard: the newest checkpoint, then everything after it.
 
-use crate::codec::{self, DecodeError};
-use crate::segments::Segments;
+use crate::codec::DecodeError;
+use crate::progress::Progress;
+use crate::replay::{Record, replay};
 use crate::shard::Shard;
 use crate::snapshot::{self, Contents};
-use bytes::Bytes;
-use std::ops::ControlFlow;
+use std::io;
 use thiserror::Error;
 use tidegate_engine::{Config, Engine, Event};
-use tidegate_log::{Appender, FrameInfo, Keeper, LogError, Opened, Position, Reader, Recovery, Storage};
+use tidegate_log::{Appender, Keeper, LogError, Opened, Position, Reader, Recovery, Storage};
 
 /// A shard that is ready to run, with the parts of its log that other threads use.
 pub struct Recovered<S: Storage> {
@@ -70,14 +70,35 @@ pub enum RecoverError {
         #[source]
         source: DecodeError,
     },
+    /// The system does not start the threads that read.
+    #[error("the threads that read the log cannot be started")]
+    Thread {
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// Brings back the state of an opened log.
 ///
 /// # Errors
-/// When acknowledged data cannot be read; nothing is cut off or skipped to go on.
+/// Those of [`recover_watched`].
 pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovered<S>, RecoverError> {
+    recover_watched(opened, config, &Progress::default())
+}
+
+/// The same, and tells `progress` how far it is. Runs threads of its own, all of which have ended when it returns.
+///
+/// # Errors
+/// When acknowledged data cannot be read; nothing is cut off or skipped to go on.
+pub fn recover_watched<S: Storage>(
+    opened: Opened<S>,
+    config: Config,
+    progress: &Progress,
+) -> Result<Recovered<S>, RecoverError> {
     let mut report = RecoveryReport { epoch: opened.epoch, ..RecoveryReport::default() };
+    let payload_bytes = opened.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.payload.len() as u64);
+    progress.expect(payload_bytes + opened.reader.bytes_after(opened.replay_from));
     let mut contents = Contents::default();
     if let Some(checkpoint) = opened.checkpoint {
         let position = checkpoint.position;
@@ -85,24 +106,20 @@ pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovere
         contents = snapshot::decode(checkpoint.payload).map_err(undecodable)?;
         report.from_checkpoint = true;
     }
-    let mut replay = Replay {
-        engine: Engine::restore(config, contents.snapshot),
-        segments: contents.segments,
-        failed: None,
-    };
-    opened.reader.scan(
-        opened.replay_from,
-        opened.tail,
-        |position: Position, record: &[u8], _: &FrameInfo| {
-            report.records += 1;
-            report.bytes += record.len() as u64;
-            replay.apply(position, &Bytes::copy_from_slice(record))
-        },
-    )?;
-    if let Some(error) = replay.failed {
-        return Err(error);
-    }
-    let Replay { mut engine, mut segments, .. } = replay;
+    let mut engine = Engine::restore(config, contents.snapshot);
+    let mut segments = contents.segments;
+    progress.add(payload_bytes, 0);
+    replay(&opened.reader, opened.replay_from, opened.tail, progress, |record| {
+        let Record { position, bytes, at, event } = record;
+        report.records += 1;
+        report.bytes += bytes as u64;
+        if matches!(event, Event::MessageSent { .. } | Event::MessageRelocated { .. }) {
+            segments.add(position, bytes as u64);
+        }
+        engine.apply(at, &event, tidegate_engine::Position(position.into()));
+        // Positions released meanwhile are recounted at the end; they must not pile up.
+        while engine.poll_released().is_some() {}
+    })?;
     engine.arm_timers();
     while engine.poll_released().is_some() {}
     // What replay released is not counted one by one: the live records are what the state still points to.
@@ -123,31 +140,4 @@ pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovere
         report,
         log: opened.recovery,
     })
-}
-
-struct Replay {
-    engine: Engine,
-    segments: Segments,
-    failed: Option<RecoverError>,
-}
-
-impl Replay {
-    /// Takes over one record; a record that cannot be read ends the replay.
-    fn apply(&mut self, position: Position, record: &Bytes) -> ControlFlow<()> {
-        match codec::decode(record) {
-            Ok((at, event)) => {
-                if matches!(event, Event::MessageSent { .. } | Event::MessageRelocated { .. }) {
-                    self.segments.add(position, record.len() as u64);
-                }
-                self.engine.apply(at, &event, tidegate_engine::Position(position.into()));
-                // Positions released meanwhile are recounted at the end; they must not pile up.
-                while self.engine.poll_released().is_some() {}
-                ControlFlow::Continue(())
-            }
-            Err(source) => {
-                self.failed = Some(RecoverError::Record { position, source });
-                ControlFlow::Break(())
-            }
-        }
-    }
 }

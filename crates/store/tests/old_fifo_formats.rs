@@ -45,8 +45,8 @@ fn the_directory_holds_the_records_of_fifo_queues_and_move_tasks() {
     let opened =
         SegmentedLog::open(load(&fixtures().join("v1-fifo")), config(SEGMENT_BYTES), [0; 16]).expect("opens");
     let (mut all, mut in_checkpoint) = (BTreeSet::new(), BTreeSet::new());
-    let mut visit = |position: Position, record: &[u8], _: &tidegate_log::FrameInfo| {
-        let event = codec::decode(&bytes::Bytes::copy_from_slice(record)).expect("decodes").1;
+    let mut visit = |position: Position, record: bytes::Bytes, _: &tidegate_log::FrameInfo| {
+        let event = codec::decode(&record).expect("decodes").1;
         let kind = match event {
             Event::MessagesReceived { attempt_id: Some(_), .. } => "attempt",
             Event::ReceiveRepeated { .. } => "repetition",

@@ -56,8 +56,8 @@ fn the_newest_directory_holds_every_kind_of_record() {
     let mut opened = SegmentedLog::open(storage, config(SEGMENT_BYTES), [0; 16]).expect("opens");
     let mut kinds = BTreeSet::new();
     let mut before_checkpoint = BTreeSet::new();
-    let mut visit = |position: Position, record: &[u8], _: &tidegate_log::FrameInfo| {
-        let (_, event) = codec::decode(&bytes::Bytes::copy_from_slice(record)).expect("decodes");
+    let mut visit = |position: Position, record: bytes::Bytes, _: &tidegate_log::FrameInfo| {
+        let (_, event) = codec::decode(&record).expect("decodes");
         let kind = kind(&event);
         kinds.insert(kind);
         if position < opened.replay_from {
