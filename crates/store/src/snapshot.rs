@@ -47,7 +47,7 @@ pub(crate) fn encode(contents: &Contents) -> Vec<u8> {
 }
 
 pub(crate) fn decode(payload: Bytes) -> Result<Contents, DecodeError> {
-    let mut fields = Fields::new(payload);
+    let mut fields = Fields::new(&payload);
     match fields.byte()? {
         VERSION => {}
         tag => return Err(DecodeError::UnknownTag { what: "a checkpoint's layout", tag: tag.into() }),

@@ -126,7 +126,7 @@ pub fn encode(at: Timestamp, event: &Event, record: &mut Vec<u8>) {
 /// # Errors
 /// When the bytes are no record of this version.
 pub fn decode(record: &Bytes) -> Result<(Timestamp, Event), DecodeError> {
-    let mut fields = Fields::new(record.clone());
+    let mut fields = Fields::new(record);
     let tag = fields.byte()?;
     let at = take_timestamp(&mut fields)?;
     let queue = QueueId(fields.number()?);

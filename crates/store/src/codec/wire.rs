@@ -1,6 +1,6 @@
 //! The primitives of stored records: variable-length numbers, byte strings with their length before them.
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use thiserror::Error;
 
 /// Why bytes are no record. Their checksum held, so they were written by another version, or by a mistake.
@@ -65,15 +65,21 @@ impl Put for Vec<u8> {
 }
 
 /// Takes fields off a record, in the order they were put. Byte strings share the record's memory.
-pub(crate) struct Fields(Bytes);
+pub(crate) struct Fields<'a> {
+    record: &'a Bytes,
+    /// What is left of it.
+    rest: &'a [u8],
+}
 
-impl Fields {
-    pub(crate) fn new(record: Bytes) -> Self {
-        Fields(record)
+impl<'a> Fields<'a> {
+    pub(crate) fn new(record: &'a Bytes) -> Self {
+        Fields { record, rest: record }
     }
 
     pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
-        self.0.try_get_u8().map_err(|_| DecodeError::Truncated)
+        let (byte, rest) = self.rest.split_first().ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(*byte)
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, DecodeError> {
@@ -95,17 +101,17 @@ impl Fields {
 
     pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let bytes = self.take(N)?;
-        Ok(bytes.as_ref().try_into().expect("took N bytes"))
+        Ok(bytes.try_into().expect("took N bytes"))
     }
 
     pub(crate) fn bytes(&mut self) -> Result<Bytes, DecodeError> {
-        let len = self.number_as("length")?;
-        self.take(len)
+        let bytes = self.slice()?;
+        Ok(self.record.slice_ref(bytes))
     }
 
     pub(crate) fn text(&mut self) -> Result<Box<str>, DecodeError> {
-        let bytes = self.bytes()?;
-        std::str::from_utf8(&bytes).map(Box::from).map_err(|_| DecodeError::OutOfRange { what: "text" })
+        let bytes = self.slice()?;
+        std::str::from_utf8(bytes).map(Box::from).map_err(|_| DecodeError::OutOfRange { what: "text" })
     }
 
     pub(crate) fn flag(&mut self) -> Result<bool, DecodeError> {
@@ -137,7 +143,7 @@ impl Fields {
         mut field: impl FnMut(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, DecodeError> {
         let count: usize = self.number_as("count")?;
-        let mut list = Vec::with_capacity(count.min(self.0.len()));
+        let mut list = Vec::with_capacity(count.min(self.rest.len()));
         for _ in 0..count {
             list.push(field(self)?);
         }
@@ -145,14 +151,19 @@ impl Fields {
     }
 
     pub(crate) fn end(self) -> Result<(), DecodeError> {
-        if self.0.is_empty() { Ok(()) } else { Err(DecodeError::Trailing { count: self.0.len() }) }
+        if self.rest.is_empty() { Ok(()) } else { Err(DecodeError::Trailing { count: self.rest.len() }) }
     }
 
-    fn take(&mut self, len: usize) -> Result<Bytes, DecodeError> {
-        if len > self.0.len() {
-            return Err(DecodeError::Truncated);
-        }
-        Ok(self.0.split_to(len))
+    /// A byte string.
+    fn slice(&mut self) -> Result<&'a [u8], DecodeError> {
+        let len = self.number_as("length")?;
+        self.take(len)
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
     }
 }
 
@@ -166,7 +177,8 @@ mod tests {
             for value in [(1u64 << bits) - 1, 1 << bits, u64::MAX] {
                 let mut record = Vec::new();
                 record.put_number(value);
-                let mut fields = Fields::new(record.into());
+                let record = record.into();
+                let mut fields = Fields::new(&record);
                 assert_eq!(fields.number(), Ok(value));
                 assert_eq!(fields.end(), Ok(()));
             }
@@ -178,7 +190,7 @@ mod tests {
         let mut record = Vec::new();
         record.put_number(u64::MAX >> 1);
         record.push(1);
-        assert_eq!(Fields::new(record.clone().into()).bytes(), Err(DecodeError::Truncated));
-        assert_eq!(Fields::new(record.into()).list(Fields::byte), Err(DecodeError::Truncated));
+        assert_eq!(Fields::new(&record.clone().into()).bytes(), Err(DecodeError::Truncated));
+        assert_eq!(Fields::new(&record.into()).list(Fields::byte), Err(DecodeError::Truncated));
     }
 }
