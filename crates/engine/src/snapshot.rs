@@ -1,6 +1,6 @@
 //! The engine's durable state as plain data; what a checkpoint keeps, beside the log, of everything before it.
 
-use crate::engine::{Config, Engine};
+use crate::engine::{Config, Engine, Moved};
 use crate::queue::{Held, Messages, MoveTask, MoveTasks, Queue, Waiting};
 use crate::{Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
 
@@ -92,8 +92,9 @@ impl Engine {
                 armed_at: None,
                 moves_left: false,
             };
-            let moved = restored.messages.moved().into_iter();
-            engine.moved.extend(moved.map(|(sent_as, seq)| (sent_as, (restored.id, seq))));
+            for (sent_as, seq) in restored.messages.moved() {
+                engine.moved.insert(Moved { sent_as, queue: restored.id, seq });
+            }
             engine.queues.insert(restored.id, restored);
         }
         engine

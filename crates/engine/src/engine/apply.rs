@@ -1,6 +1,6 @@
 //! The only place where durable state changes.
 
-use super::Engine;
+use super::{Engine, Moved};
 use crate::queue::{Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
 use crate::{
     Event, MessageId, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp,
@@ -172,7 +172,8 @@ impl Engine {
         let sent_as = origin.sent_as;
         change(&mut moving.touched, source, origin);
         self.queue(target).messages.put(moving);
-        self.moved.insert(sent_as, (target, target_seq));
+        self.moved.remove(sent_as);
+        self.moved.insert(Moved { sent_as, queue: target, seq: target_seq });
     }
 
     /// The queue as it is at `at`.

@@ -79,7 +79,7 @@ impl Engine {
         position: Position,
     ) -> Option<StoredMessage> {
         let sent = (stored.queue, stored.seq);
-        let (id, seq) = self.moved.get(&stored.seq).copied().unwrap_or(sent);
+        let (id, seq) = self.moved.get(stored.seq).map_or(sent, |moved| (moved.queue, moved.seq));
         let queue = self.queues.get_mut(&id)?;
         queue.advance(now, &mut self.released);
         let touched = queue.messages.get(seq).filter(|touched| touched.stored.position == position)?;

@@ -8,7 +8,7 @@ mod messages;
 mod move_task;
 mod policy;
 
-use crate::queue::{Backlog, Place, Queue, Released};
+use crate::queue::{Backlog, Keyed, Ordered, Place, Queue, Released};
 use crate::timer::Timers;
 use crate::{
     Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp,
@@ -35,7 +35,7 @@ pub trait Journal {
 pub struct Config {
     /// Time between two purges of a queue and before a deleted name is used again. Default 60 s.
     pub cooldown: Duration,
-    /// Messages of one standard queue in flight. Default 120,000; each takes about 150 bytes of memory.
+    /// Messages of one standard queue in flight. Default 120,000; each takes about 85 bytes of memory.
     pub in_flight_max: usize,
     /// The same for FIFO queues.
     pub fifo_in_flight_max: usize,
@@ -48,6 +48,23 @@ impl Default for Config {
             in_flight_max: limits::IN_FLIGHT_MAX,
             fifo_in_flight_max: limits::FIFO_IN_FLIGHT_MAX,
         }
+    }
+}
+
+/// Where a message is that was moved from queue to queue.
+#[derive(Debug)]
+pub(crate) struct Moved {
+    /// The number that its record has.
+    pub(crate) sent_as: MessageSeq,
+    pub(crate) queue: QueueId,
+    pub(crate) seq: MessageSeq,
+}
+
+impl Keyed for Moved {
+    type Key = MessageSeq;
+
+    fn key(&self) -> MessageSeq {
+        self.sent_as
     }
 }
 
@@ -67,8 +84,8 @@ pub struct Engine {
     pub(crate) timers: Timers,
     parked: HashMap<RequestId, (QueueId, Place)>,
     released: Vec<Released>,
-    /// Where messages are that were moved from queue to queue, by the numbers that their records have.
-    pub(crate) moved: HashMap<MessageSeq, (QueueId, MessageSeq)>,
+    /// What was moved from queue to queue.
+    pub(crate) moved: Ordered<Moved>,
     /// Messages that became dead letters in the call under way, which moves each of them once.
     moved_now: BTreeSet<MessageSeq>,
     /// Queues that dead letters came to in the call under way, or that lost their dead-letter queue, and whose waiting
@@ -210,7 +227,7 @@ impl Engine {
             match self.released.pop()? {
                 Released::Record(position) => return Some(position),
                 Released::Moved(position, sent_as) => {
-                    self.moved.remove(&sent_as);
+                    self.moved.remove(sent_as);
                     return Some(position);
                 }
                 Released::Chunk(chunk) => {

@@ -1,14 +1,28 @@
 //! Messages whose delay has not ended yet.
 
 use super::chunk::Stored;
+use super::ordered::{Keyed, Ordered};
 use crate::{MessageSeq, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+struct Entry {
+    stored: Stored,
+    visible_at: Timestamp,
+}
+
+impl Keyed for Entry {
+    type Key = MessageSeq;
+
+    fn key(&self) -> MessageSeq {
+        self.stored.seq
+    }
+}
 
 /// Invariant: `ends` holds exactly the end of every entry's delay.
 #[derive(Debug, Default)]
 pub(crate) struct Delayed {
-    entries: BTreeMap<MessageSeq, (Stored, Timestamp)>,
-    ends: BTreeSet<(Timestamp, MessageSeq)>,
+    entries: Ordered<Entry>,
+    ends: Ordered<(Timestamp, MessageSeq)>,
 }
 
 impl Delayed {
@@ -18,21 +32,20 @@ impl Delayed {
 
     pub(crate) fn insert(&mut self, stored: Stored, visible_at: Timestamp) {
         self.ends.insert((visible_at, stored.seq));
-        let former = self.entries.insert(stored.seq, (stored, visible_at));
-        assert!(former.is_none(), "a message is delayed once");
+        self.entries.insert(Entry { stored, visible_at });
     }
 
     pub(crate) fn get(&self, seq: MessageSeq) -> Option<&Stored> {
-        self.entries.get(&seq).map(|(stored, _)| stored)
+        self.entries.get(seq).map(|entry| &entry.stored)
     }
 
     pub(crate) fn get_mut(&mut self, seq: MessageSeq) -> Option<&mut Stored> {
-        self.entries.get_mut(&seq).map(|(stored, _)| stored)
+        self.entries.get_mut(seq).map(|entry| &mut entry.stored)
     }
 
     /// The message with the lowest number, which is the oldest.
     pub(crate) fn oldest(&self) -> Option<Stored> {
-        self.entries.values().next().map(|(stored, _)| *stored)
+        self.entries.first().map(|entry| entry.stored)
     }
 
     pub(crate) fn next_end(&self) -> Option<Timestamp> {
@@ -40,9 +53,9 @@ impl Delayed {
     }
 
     pub(crate) fn remove(&mut self, seq: MessageSeq) -> Option<Stored> {
-        let (stored, visible_at) = self.entries.remove(&seq)?;
-        let listed = self.ends.remove(&(visible_at, seq));
-        assert!(listed, "every delayed message has its end listed");
+        let Entry { stored, visible_at } = self.entries.remove(seq)?;
+        let listed = self.ends.remove((visible_at, seq));
+        assert!(listed.is_some(), "every delayed message has its end listed");
         Some(stored)
     }
 
@@ -54,11 +67,11 @@ impl Delayed {
 
     /// Those with that number or a higher one, and the ends of their delays.
     pub(crate) fn from(&self, seq: MessageSeq) -> impl Iterator<Item = (Stored, Timestamp)> {
-        self.entries.range(seq..).map(|(_, entry)| *entry)
+        self.entries.from(seq).map(|entry| (entry.stored, entry.visible_at))
     }
 
     /// Messages and the ends of their delays, oldest message first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Stored, Timestamp)> {
-        self.entries.values().copied()
+        self.entries.iter().map(|entry| (entry.stored, entry.visible_at))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// What both types of queue can do; each type's own operations are reached through its variant.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each queue, and FIFO queues are not the most of them")]
 pub(crate) enum Held {
     Standard(Standard),
     Fifo(Fifo),

@@ -7,6 +7,7 @@ mod fifo;
 mod held;
 mod in_flight;
 mod move_task;
+mod ordered;
 mod peek;
 mod sealed;
 mod standard;
@@ -22,6 +23,7 @@ pub(crate) use held::Held;
 pub use held::Messages;
 pub use move_task::{MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome};
 pub(crate) use move_task::{MoveTasks, Pace};
+pub(crate) use ordered::{Keyed, Ordered};
 pub use peek::{Peeked, PeekedState};
 pub(crate) use standard::Released;
 pub use standard::{StandardMessages, TenantMessages};
@@ -59,6 +61,14 @@ pub struct Origin {
     pub source: Option<QueueAddress>,
     /// The public id that a redrive gave it.
     pub id: Option<MessageId>,
+}
+
+impl Keyed for Touched {
+    type Key = MessageSeq;
+
+    fn key(&self) -> MessageSeq {
+        self.stored.seq
+    }
 }
 
 impl Touched {

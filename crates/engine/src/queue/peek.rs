@@ -62,9 +62,9 @@ impl Standard {
         // What is found nowhere here is in flight or delayed.
         let grouped = grouped.filter_map(|(seq, tenant)| tenants.visible(tenant).get(seq));
         let grouped = grouped.map(|touched| Peeked { touched, state: PeekedState::Visible });
-        let returned = self.plain().returned().range(from..).take(max);
+        let returned = self.plain().returned().from(from).take(max);
         let returned =
-            returned.map(|(_, touched)| Peeked { touched: touched.clone(), state: PeekedState::Visible });
+            returned.map(|touched| Peeked { touched: touched.clone(), state: PeekedState::Visible });
         let in_flight = self.in_flight().from(from).take(max).map(|hidden| Peeked {
             touched: hidden.touched.clone(),
             state: PeekedState::InFlight { visible_at: hidden.visible_at },

@@ -146,7 +146,7 @@ impl Standard {
     /// A message that was received at least once and is not deleted, in flight or visible again.
     pub(crate) fn received(&self, seq: MessageSeq) -> Option<&Touched> {
         let in_flight = self.in_flight.get(seq).map(|hidden| &hidden.touched);
-        let touched = in_flight.or_else(|| self.visible(seq).returned().get(&seq));
+        let touched = in_flight.or_else(|| self.visible(seq).returned().get(seq));
         touched.filter(|touched| touched.receive_count > 0)
     }
 
@@ -171,7 +171,7 @@ impl Standard {
     /// What was moved here from other queues.
     pub(crate) fn moved(&self) -> impl Iterator<Item = &Touched> {
         let in_flight = self.in_flight.iter().map(|hidden| &hidden.touched);
-        let returned = self.plain.returned().values().chain(self.tenants.returned());
+        let returned = self.plain.returned().iter().chain(self.tenants.returned());
         in_flight.chain(returned).filter(|touched| touched.origin.is_some())
     }
 
@@ -257,7 +257,7 @@ impl Standard {
 
     /// When the oldest message was sent of those that are neither delayed nor untouched and without a group.
     fn oldest_other(&self) -> Option<Timestamp> {
-        let returned = self.plain.returned().values().next().map(|touched| touched.stored);
+        let returned = self.plain.returned().first().map(|touched| touched.stored);
         let in_flight = self.in_flight.oldest().map(|hidden| hidden.touched.stored);
         let others = returned.into_iter().chain(self.tenants.oldest()).chain(in_flight);
         others.map(|stored| stored.sent_at).min()
@@ -312,7 +312,7 @@ impl Standard {
         assert!(self.plain.backlog().is_resident(), "a snapshot holds every chunk");
         StandardMessages {
             backlog: self.plain.backlog().to_chunks(),
-            returned: self.plain.returned().values().cloned().collect(),
+            returned: self.plain.returned().iter().cloned().collect(),
             in_flight: self
                 .in_flight
                 .iter()
@@ -327,7 +327,7 @@ impl Standard {
         let tenant = |(_, key, visible): (_, &Arc<str>, &Visible)| TenantMessages {
             key: key.clone(),
             backlog: visible.backlog().to_chunks(),
-            returned: visible.returned().values().cloned().collect(),
+            returned: visible.returned().iter().cloned().collect(),
             hidden: Vec::new(),
         };
         let mut tenants: Vec<_> = self.tenants.iter().map(tenant).collect();

@@ -4,6 +4,7 @@
 //! others, so that choosing among tenants does not depend on how many messages each has. Noise is not a state: it
 //! follows from the counts in flight, and at most nine tenants can have more than a tenth of a queue's.
 
+use super::ordered::{Keyed, Ordered};
 use super::standard::Released;
 use super::visible::Visible;
 use super::{Stored, Touched};
@@ -15,6 +16,21 @@ use std::sync::Arc;
 /// The place of a tenant in memory. Nothing that can be observed depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TenantIndex(u32);
+
+/// A message that has a tenant, whatever its state.
+#[derive(Debug)]
+struct Member {
+    seq: MessageSeq,
+    tenant: TenantIndex,
+}
+
+impl Keyed for Member {
+    type Key = MessageSeq;
+
+    fn key(&self) -> MessageSeq {
+        self.seq
+    }
+}
 
 #[derive(Debug)]
 struct Tenant {
@@ -33,7 +49,7 @@ struct Tenant {
 pub(super) struct Tenants {
     slots: Slab<Tenant>,
     by_key: BTreeMap<Arc<str>, TenantIndex>,
-    members: BTreeMap<MessageSeq, TenantIndex>,
+    members: Ordered<Member>,
     by_first: BTreeMap<MessageSeq, TenantIndex>,
     loaded: BTreeSet<(usize, TenantIndex)>,
     /// Visible messages of all tenants.
@@ -59,7 +75,7 @@ impl Tenants {
 
     /// The tenant of a message, if it has one.
     pub(super) fn of(&self, seq: MessageSeq) -> Option<TenantIndex> {
-        self.members.get(&seq).copied()
+        self.members.get(seq).map(|member| member.tenant)
     }
 
     pub(super) fn key(&self, index: TenantIndex) -> &Arc<str> {
@@ -78,8 +94,7 @@ impl Tenants {
             None => self.add(key.into()),
         };
         self.tenant_mut(index).len += 1;
-        let former = self.members.insert(seq, index);
-        assert!(former.is_none(), "a message has one tenant");
+        self.members.insert(Member { seq, tenant: index });
     }
 
     fn add(&mut self, key: Arc<str>) -> TenantIndex {
@@ -93,7 +108,7 @@ impl Tenants {
 
     /// Forgets a message that left the queue, and its tenant with the last one.
     pub(super) fn leave(&mut self, seq: MessageSeq) {
-        let Some(index) = self.members.remove(&seq) else { return };
+        let Some(Member { tenant: index, .. }) = self.members.remove(seq) else { return };
         let tenant = self.tenant_mut(index);
         tenant.len -= 1;
         if tenant.len == 0 {
@@ -188,18 +203,20 @@ impl Tenants {
 
     /// Messages with that number or a higher one, in order, and their tenants.
     pub(super) fn members_from(&self, seq: MessageSeq) -> impl Iterator<Item = (MessageSeq, TenantIndex)> {
-        self.members.range(seq..).map(|(seq, index)| (*seq, *index))
+        self.members.from(seq).map(|member| (member.seq, member.tenant))
     }
 
     /// Visible messages that are not untouched.
     pub(super) fn returned(&self) -> impl Iterator<Item = &Touched> {
-        self.slots.iter().flat_map(|(_, tenant)| tenant.visible.returned().values())
+        self.slots.iter().flat_map(|(_, tenant)| tenant.visible.returned().iter())
     }
 
     /// Puts in the visible messages of a tenant that has none.
     pub(super) fn restore(&mut self, key: &Arc<str>, visible: Visible) {
         let untouched = visible.backlog().from(MessageSeq(0)).map(|stored| stored.seq);
-        untouched.chain(visible.returned().keys().copied()).for_each(|seq| self.join(seq, key));
+        untouched
+            .chain(visible.returned().iter().map(|touched| touched.stored.seq))
+            .for_each(|seq| self.join(seq, key));
         let Some(index) = self.by_key.get(key).copied() else { return };
         self.change(index, |former| *former = visible);
     }

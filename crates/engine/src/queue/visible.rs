@@ -3,9 +3,9 @@
 use super::Touched;
 use super::backlog::Backlog;
 use super::chunk::{Chunk, Stored};
+use super::ordered::Ordered;
 use super::standard::Released;
 use crate::{MessageSeq, Position, QueueId};
-use std::collections::BTreeMap;
 
 /// Invariant: a message is in one of the two.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Visible {
     /// Never received.
     backlog: Backlog,
     /// Not at the end of the backlog's order: back after a timeout, late after a delay, or moved here.
-    returned: BTreeMap<MessageSeq, Touched>,
+    returned: Ordered<Touched>,
 }
 
 impl Visible {
@@ -27,25 +27,24 @@ impl Visible {
         if self.backlog.last_seq().is_none_or(|last| last < stored.seq) {
             self.backlog.push(stored);
         } else {
-            self.returned.insert(stored.seq, Touched::never_received(stored));
+            self.returned.insert(Touched::never_received(stored));
         }
     }
 
     /// Puts in a message that was in flight or in another queue.
     pub(super) fn put(&mut self, touched: Touched) {
-        let former = self.returned.insert(touched.stored.seq, touched);
-        assert!(former.is_none(), "a message is in one place");
+        self.returned.insert(touched);
     }
 
     /// The oldest message.
     pub(super) fn front(&self) -> Option<Stored> {
-        let returned = self.returned.values().next().map(|touched| touched.stored);
+        let returned = self.returned.first().map(|touched| touched.stored);
         returned.into_iter().chain(self.backlog.front()).min_by_key(|stored| stored.seq)
     }
 
     /// The oldest messages in the order of their numbers, at most `max`, as far as they are in memory.
     pub(super) fn first(&mut self, max: usize) -> Vec<MessageSeq> {
-        let mut returned = self.returned.keys().copied().peekable();
+        let mut returned = self.returned.iter().map(|touched| touched.stored.seq).peekable();
         let mut untouched = self.backlog.first(max).map(|stored| stored.seq).peekable();
         let mut found = Vec::with_capacity(max);
         while found.len() < max {
@@ -67,7 +66,7 @@ impl Visible {
     /// # Panics
     /// If it is neither the next untouched one nor one of the others.
     pub(super) fn receive(&mut self, seq: MessageSeq) -> Touched {
-        self.returned.remove(&seq).unwrap_or_else(|| {
+        self.returned.remove(seq).unwrap_or_else(|| {
             let stored = self.backlog.pop().filter(|stored| stored.seq == seq);
             Touched::never_received(stored.expect("a received message was the next visible one"))
         })
@@ -78,7 +77,7 @@ impl Visible {
     /// # Panics
     /// If it is not here.
     pub(super) fn take(&mut self, seq: MessageSeq) -> Touched {
-        self.returned.remove(&seq).unwrap_or_else(|| {
+        self.returned.remove(seq).unwrap_or_else(|| {
             let stored = self.backlog.remove(seq);
             Touched::never_received(stored.expect("a moved message was visible"))
         })
@@ -86,17 +85,17 @@ impl Visible {
 
     /// Takes out a message that was received before.
     pub(super) fn take_returned(&mut self, seq: MessageSeq) -> Option<Touched> {
-        self.returned.remove(&seq)
+        self.returned.remove(seq)
     }
 
     pub(super) fn contains(&self, seq: MessageSeq) -> bool {
-        self.returned.contains_key(&seq) || self.backlog.get(seq).is_some()
+        self.returned.contains(seq) || self.backlog.get(seq).is_some()
     }
 
     /// What is known of a message.
     pub(super) fn get(&self, seq: MessageSeq) -> Option<Touched> {
         let untouched = || self.backlog.get(seq).map(Touched::never_received);
-        self.returned.get(&seq).cloned().or_else(untouched)
+        self.returned.get(seq).cloned().or_else(untouched)
     }
 
     /// Drops the messages for which `over` holds, oldest first, as far as it holds.
@@ -107,8 +106,10 @@ impl Visible {
         {
             released.push(Released::Record(stored.position));
         }
-        while let Some(entry) = self.returned.first_entry().filter(|entry| over(&entry.get().stored)) {
-            released.push(Released::of(&entry.remove()));
+        while self.returned.first().is_some_and(|touched| over(&touched.stored))
+            && let Some(touched) = self.returned.pop_first()
+        {
+            released.push(Released::of(&touched));
         }
     }
 
@@ -117,13 +118,13 @@ impl Visible {
     /// # Panics
     /// If the message is not here.
     pub(super) fn relocate(&mut self, seq: MessageSeq, position: Position, holder: QueueId) -> Released {
-        match self.returned.get_mut(&seq) {
+        match self.returned.get_mut(seq) {
             Some(touched) => touched.relocate(position, holder),
             None => Released::Record(self.backlog.relocate(seq, position)),
         }
     }
 
-    pub(super) fn returned(&self) -> &BTreeMap<MessageSeq, Touched> {
+    pub(super) fn returned(&self) -> &Ordered<Touched> {
         &self.returned
     }
 
@@ -137,12 +138,11 @@ impl Visible {
 
     /// What is released when all messages go.
     pub(super) fn release(&self, released: &mut Vec<Released>) {
-        released.extend(self.returned.values().map(Released::of));
+        released.extend(self.returned.iter().map(Released::of));
         released.extend(self.backlog.to_chunks().into_iter().map(Released::Chunk));
     }
 
     pub(super) fn restore(backlog: Vec<Chunk>, returned: Vec<Touched>) -> Self {
-        let returned = returned.into_iter().map(|touched| (touched.stored.seq, touched)).collect();
-        Visible { backlog: Backlog::from_chunks(backlog), returned }
+        Visible { backlog: Backlog::from_chunks(backlog), returned: returned.into_iter().collect() }
     }
 }

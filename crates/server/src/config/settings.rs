@@ -245,7 +245,7 @@ settings! {
     /// Messages of one standard queue that can be in flight at the same time. At the limit receives fail with
     /// `OverLimit`.
     in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
-        cost "About 150 bytes of memory for each message in flight.", flag Flag::None;
+        cost "About 85 bytes of memory for each message in flight.", flag Flag::None;
     /// Messages of one FIFO queue that can be in flight at the same time. At the limit receives find nothing.
     fifo_in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",
         cost "About 150 bytes of memory for each message in flight.", flag Flag::None;
