@@ -2,6 +2,7 @@
 
 use crate::limits;
 use std::fmt;
+use std::sync::Arc;
 
 /// A 12-digit account number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +20,17 @@ impl AccountId {
         self.0
     }
 
+    /// The twelve digits.
+    pub fn encode(self) -> [u8; 12] {
+        let mut digits = [b'0'; 12];
+        let mut rest = self.0;
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        digits
+    }
+
     /// From a number below 10^12; `None` above.
     pub fn from_u64(number: u64) -> Option<Self> {
         (number < 1_000_000_000_000).then_some(AccountId(number))
@@ -27,43 +39,61 @@ impl AccountId {
 
 impl fmt::Display for AccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:012}", self.0)
+        f.write_str(std::str::from_utf8(&self.encode()).expect("digits are ASCII"))
     }
 }
 
 /// A region name such as `us-east-1`: 1–32 lower-case letters, digits and hyphens.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Region(Box<str>);
+///
+/// Kept in place: every request makes some.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Region {
+    /// The text and zeros after it, so that the order is that of the texts.
+    bytes: [u8; REGION_BYTES],
+    length: u8,
+}
+
+const REGION_BYTES: usize = *limits::REGION_LENGTH.end();
 
 impl Region {
     /// Parses a region name; `None` when it has other characters or length.
     pub fn parse(text: &str) -> Option<Self> {
         let fits = limits::REGION_LENGTH.contains(&text.len());
         let plain = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        (fits && plain).then(|| Region(text.into()))
+        (fits && plain).then(|| {
+            let mut bytes = [0; REGION_BYTES];
+            bytes[..text.len()].copy_from_slice(text.as_bytes());
+            Region { length: text.len() as u8, bytes }
+        })
     }
 
     /// The region's text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("regions are ASCII")
     }
 }
 
 impl Default for Region {
     fn default() -> Self {
-        Region("us-east-1".into())
+        Region::parse("us-east-1").expect("it has the form of a region")
     }
 }
 
 impl fmt::Display for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
 /// A queue name: 1–80 of `A-Z a-z 0-9 - _`, for FIFO queues ending in `.fifo` (the suffix counts).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QueueName(Box<str>);
+pub struct QueueName(Arc<str>);
 
 /// The suffix that every FIFO queue's name has and no standard queue's.
 pub const FIFO_SUFFIX: &str = ".fifo";

@@ -109,6 +109,9 @@ impl<S: Storage> Appender<S> {
         if self.shared.config.durability == Durability::Fsync {
             self.sync()?;
         }
+        for frame in frames {
+            self.shared.recent.push(frame.start, frame.bytes.clone());
+        }
         self.shared.written.advance(self.active.tail());
         Ok(())
     }
@@ -131,7 +134,7 @@ impl<S: Storage> Appender<S> {
                 self.joined.extend_from_slice(&next.bytes);
                 run = more;
             }
-            let bytes = if self.joined.is_empty() { &first.bytes } else { &self.joined };
+            let bytes = if self.joined.is_empty() { &first.bytes[..] } else { &self.joined[..] };
             self.unsynced = true;
             self.active.segment.file.write_all_at(bytes, u64::from(offset))?;
         }

@@ -26,11 +26,18 @@ pub struct LogConfig {
     /// Bound on the bytes of all files of the log together. Default none: the medium is the bound. Reaching it has
     /// the same effect as a full disk. Checkpoints are still written above it, since they lead out of it.
     pub max_bytes: Option<u64>,
+    /// Bytes of the newest frames that are kept in memory, so that reading them costs no I/O. Default 8 MiB; 0 keeps none.
+    pub recent_bytes: usize,
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { segment_bytes: 64 << 20, durability: Durability::Fsync, max_bytes: None }
+        Self {
+            segment_bytes: 64 << 20,
+            durability: Durability::Fsync,
+            max_bytes: None,
+            recent_bytes: 8 << 20,
+        }
     }
 }
 

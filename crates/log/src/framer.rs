@@ -2,6 +2,8 @@
 
 use std::{fmt, mem, sync::Arc};
 
+use bytes::Bytes;
+
 use crate::{
     LogConfig, Position,
     codec::align_8,
@@ -27,7 +29,7 @@ pub enum Space {
 /// Frames with known positions, for the [`Appender`](crate::Appender) in the order in which they were finished.
 pub struct Frame {
     pub(crate) start: Position,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     pub(crate) record_count: u32,
     pub(crate) first_sequence: u64,
 }
@@ -187,6 +189,7 @@ impl<S: Storage> Framer<S> {
         };
         bytes[..FRAME_HEADER_BYTES].copy_from_slice(&header.encode(self.shared.key));
         bytes.resize(align_8(bytes.len()), 0);
+        let bytes = Bytes::from(bytes);
         let frame = Frame { start: self.start, bytes, record_count, first_sequence: self.next_sequence };
         self.start = frame.end();
         self.next_sequence += u64::from(record_count);

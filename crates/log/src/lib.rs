@@ -48,6 +48,7 @@ mod log;
 mod names;
 mod position;
 mod reader;
+mod recent;
 mod scan;
 mod segment;
 mod shared;

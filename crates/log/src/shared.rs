@@ -13,6 +13,7 @@ use crate::{
     LogConfig, Position,
     codec::Key,
     names,
+    recent::RecentFrames,
     segment::{Segment, encode_head},
     storage::{Storage, StorageFile},
 };
@@ -34,6 +35,7 @@ pub(crate) struct Shared<S: Storage> {
     /// All segments that can be read or written, the spare among them. A `RwLock`, because a read holds it for one
     /// look-up only, and it is written a few times per segment.
     segments: RwLock<Segments<S>>,
+    pub(crate) recent: RecentFrames,
     _lock: S::Lock,
 }
 
@@ -50,6 +52,7 @@ impl<S: Storage> Shared<S> {
         spare: Option<u32>,
     ) -> Self {
         Self {
+            recent: RecentFrames::new(config.recent_bytes),
             storage,
             config,
             key,

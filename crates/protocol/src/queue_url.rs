@@ -70,12 +70,14 @@ pub(crate) fn build(base: &str, queue: &QueueAddress, default_region: &Region) -
 
 /// Reads a `QueueUrl` parameter. `None` when its last part is no queue name.
 pub(crate) fn parse(url: &str, caller: &Home) -> Option<QueueAddress> {
-    let (host, path) = match url.split_once("://") {
-        Some((_, rest)) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+    // Bytes are looked for, not patterns: this is done for every message.
+    let scheme = url.as_bytes().windows(3).position(|window| window == b"://");
+    let (host, path) = match scheme.map(|at| &url[at + 3..]) {
+        Some(rest) => rest.split_at(rest.bytes().position(|b| b == b'/').unwrap_or(rest.len())),
         None => ("", url),
     };
-    let path = path.split(['?', '#']).next().unwrap_or_default();
-    resolve(host, path, caller)
+    let end = path.bytes().position(|b| matches!(b, b'?' | b'#')).unwrap_or(path.len());
+    resolve(host, &path[..end], caller)
 }
 
 /// Reads what people call a queue by: its ARN, its URL, or its name alone, which is a queue of this account and
@@ -95,26 +97,38 @@ pub fn parse_reference(text: &str, account: AccountId, region: &Region) -> Optio
 
 /// Reads the path of a request: `None` unless it is a queue's, `…/<12-digit account>/<name>`.
 pub(crate) fn parse_path(path: &str, host: &str, caller: &Home) -> Option<QueueAddress> {
-    let mut parts = path.trim_end_matches('/').rsplit('/');
-    let (_name, account) = (parts.next()?, parts.next()?);
-    AccountId::parse(account)?;
+    let (before, _name) = split_last(path.trim_end_matches('/'));
+    AccountId::parse(split_last(before?).1)?;
     resolve(host, path, caller)
 }
 
 fn resolve(host: &str, path: &str, caller: &Home) -> Option<QueueAddress> {
-    let mut parts = path.trim_end_matches('/').rsplit('/');
-    let name = QueueName::parse(parts.next()?)?;
-    let account = parts.next().and_then(AccountId::parse);
+    let (before_name, name) = split_last(path.trim_end_matches('/'));
+    let name = QueueName::parse(name)?;
+    let (before_account, account) = before_name.map(split_last).unzip();
+    let account = account.and_then(AccountId::parse);
     // Without an account there is no region either: what stands before the name is leading path.
-    let in_path = account.and_then(|_| parts.next()).and_then(region_form);
+    let before_account = account.and(before_account.flatten());
+    let in_path = before_account.map(|before| split_last(before).1).and_then(region_form);
     let region = in_path.or_else(|| host_region(host)).unwrap_or_else(|| caller.region.clone());
     Some(QueueAddress { account: account.unwrap_or(caller.account), region, name })
 }
 
+/// The last part of a path, and what stands before its slash if there is one.
+fn split_last(path: &str) -> (Option<&str>, &str) {
+    match path.bytes().rposition(|b| b == b'/') {
+        Some(at) => (Some(&path[..at]), &path[at + 1..]),
+        None => (None, path),
+    }
+}
+
 /// The region in an AWS endpoint's host: `sqs.<region>.…` or `<region>.queue.…`, and `queue.amazonaws.com`.
 fn host_region(host: &str) -> Option<Region> {
-    let mut labels = host.split(['.', ':']);
-    match (labels.next()?, labels.next()?) {
+    let is_end = |b: u8| matches!(b, b'.' | b':');
+    let first = host.bytes().position(is_end)?;
+    let rest = &host[first + 1..];
+    let second = rest.bytes().position(is_end).unwrap_or(rest.len());
+    match (&host[..first], &rest[..second]) {
         ("queue", "amazonaws") => Some(Region::default()),
         ("sqs" | "sqs-fips", region) | (region, "queue") => region_form(region),
         _ => None,
@@ -123,7 +137,8 @@ fn host_region(host: &str) -> Option<Region> {
 
 /// A region as AWS spells them, `us-gov-west-1`: other words in a path are leading path.
 fn region_form(text: &str) -> Option<Region> {
-    let (words, number) = text.rsplit_once('-')?;
+    let at = text.bytes().rposition(|b| b == b'-')?;
+    let (words, number) = (&text[..at], &text[at + 1..]);
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
     let fits = words.contains('-') && words.split('-').all(is_word);
     let counted = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());

@@ -17,6 +17,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+/// Headers that hyper takes when nothing is said.
+const HYPER_HEADERS_MAX: usize = 100;
+
 /// What a body may fail with.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -146,10 +149,14 @@ where
         let answer = answer(peer, request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    hyper::server::conn::http1::Builder::new()
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    if limits.headers_max != HYPER_HEADERS_MAX {
+        // Asked for its own default, hyper would allocate room for so many headers with every request.
+        builder.max_headers(limits.headers_max);
+    }
+    builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle_timeout)
-        .max_headers(limits.headers_max)
         // The size of the buffer is a bound as well, but a loose one.
         .max_header_size(limits.header_bytes_max)
         .max_buf_size(limits.header_bytes_max)

@@ -8,6 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tidegate_engine::QueueAddress;
 use tidegate_log::Space;
@@ -21,10 +22,18 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<ActionLabel, Histogram>,
+    /// The series of successes by action, found once: a look into the families costs more than the counting.
+    successes: [OnceLock<Success>; Action::ALL.len()],
     /// Connections to the API listener.
     pub(crate) connections: Gauge,
     /// Those of the log.
     pub(crate) log: LogMetrics,
+}
+
+/// What counts the successes of one action.
+struct Success {
+    requests: Counter,
+    durations: Histogram,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -89,14 +98,31 @@ impl Metrics {
         );
         registry.register("log_appended_bytes", "Bytes appended to the log", log.bytes.clone());
         registry.register("log_disk_bytes", "Bytes of all files of the log", log.disk_bytes.clone());
-        Metrics { registry, requests, durations, connections, log }
+        let successes = [const { OnceLock::new() }; Action::ALL.len()];
+        Metrics { registry, requests, durations, successes, connections, log }
     }
 
     /// Counts one answered request; `code` is `None` for a success, `action` for a request without a known one.
     pub(crate) fn answered(&self, action: Option<Action>, code: Option<&'static str>, duration: Duration) {
-        let action = action.map_or("unknown", Action::name);
-        self.requests.get_or_create(&RequestLabels { action, code: code.unwrap_or("ok") }).inc();
-        self.durations.get_or_create(&ActionLabel { action }).observe(duration.as_secs_f64());
+        if let (Some(action), None) = (action, code) {
+            let success = self.successes[action as usize].get_or_init(|| {
+                let (requests, durations) = self.series(action.name(), "ok");
+                Success { requests, durations }
+            });
+            success.requests.inc();
+            success.durations.observe(duration.as_secs_f64());
+            return;
+        }
+        let (requests, durations) = self.series(action.map_or("unknown", Action::name), code.unwrap_or("ok"));
+        requests.inc();
+        durations.observe(duration.as_secs_f64());
+    }
+
+    fn series(&self, action: &'static str, code: &'static str) -> (Counter, Histogram) {
+        (
+            self.requests.get_or_create_owned(&RequestLabels { action, code }),
+            self.durations.get_or_create_owned(&ActionLabel { action }),
+        )
     }
 
     /// Everything as text, with the queues of `report`.

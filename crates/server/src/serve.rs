@@ -121,6 +121,7 @@ fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, S
         segment_bytes: config.segment_bytes,
         durability: log_durability(config.durability),
         max_bytes: config.disk_max,
+        ..LogConfig::default()
     };
     let start = Instant::now();
     let opened = SegmentedLog::open(storage, log_config, rand::random())

@@ -333,5 +333,6 @@ fn scan_is_sealed(storage: &MemoryStorage, segment: u32) -> bool {
 
 /// Small segments, so that a short life sees many rolls.
 pub(crate) fn small() -> LogConfig {
-    LogConfig { segment_bytes: 16 << 10, ..LogConfig::default() }
+    // The medium is what these tests look at.
+    LogConfig { segment_bytes: 16 << 10, recent_bytes: 0, ..LogConfig::default() }
 }

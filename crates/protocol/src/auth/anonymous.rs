@@ -36,19 +36,25 @@ pub(crate) fn credential_param<'a>(params: &[Pair<'a>]) -> Option<Cow<'a, str>> 
 
 /// `AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=…`
 fn of_header(header: &str) -> Option<Credential<'_>> {
-    let (_, rest) = header.split_once("Credential=")?;
-    let end = rest.find([',', ' ']).unwrap_or(rest.len());
+    // Where every client puts it; a search costs ten times as much.
+    let rest = match header.strip_prefix("AWS4-HMAC-SHA256 Credential=") {
+        Some(rest) => rest,
+        None => header.split_once("Credential=")?.1,
+    };
+    let end = rest.bytes().position(|b| matches!(b, b',' | b' ')).unwrap_or(rest.len());
     Some(of_scope(&rest[..end]))
 }
 
 /// `<access key>/<date>/<region>/<service>/aws4_request`; the access key itself may hold slashes.
 fn of_scope(scope: &str) -> Credential<'_> {
-    let mut parts = scope.rsplitn(5, '/');
-    let (_terminator, _service, region, _date) = (parts.next(), parts.next(), parts.next(), parts.next());
-    match parts.next() {
-        Some(access_key) => Credential { access_key, region: region.unwrap_or_default() },
-        None => Credential { access_key: scope, region: "" },
+    let slashes = scope.bytes().enumerate().rev().filter(|(_, b)| *b == b'/').map(|(at, _)| at);
+    let mut last = [0; 4];
+    let found = last.iter_mut().zip(slashes).map(|(place, at)| *place = at).count();
+    if found < last.len() {
+        return Credential { access_key: scope, region: "" };
     }
+    let [_terminator, service, region, date] = last;
+    Credential { access_key: &scope[..date], region: &scope[region + 1..service] }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What is known of a caller once it is known.
 
 use super::pattern::Grant;
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use tidegate_engine::{AccountId, Region};
@@ -50,10 +49,13 @@ impl Identity {
     /// The caller as messages name their sender: a user's name; the account of an anonymous caller.
     ///
     /// The service names an IAM user by its unique id (`AIDA…`), which users here do not have.
-    pub(crate) fn sender_id(&self) -> Cow<'_, str> {
+    pub(crate) fn sender_id(&self) -> Box<str> {
         match &self.principal {
-            Principal::Anonymous => self.home.account.to_string().into(),
-            Principal::User(user) => Cow::Borrowed(&user.name),
+            Principal::Anonymous => {
+                let digits = self.home.account.encode();
+                std::str::from_utf8(&digits).expect("digits are ASCII").into()
+            }
+            Principal::User(user) => user.name.clone(),
         }
     }
 }

@@ -122,7 +122,7 @@ impl<'a> RawMessage<'a> {
                 trace_header,
                 group_id,
                 deduplication_id,
-                sender: scope.caller.sender_id().into(),
+                sender: scope.caller.sender_id(),
             },
             delay,
             content_based,

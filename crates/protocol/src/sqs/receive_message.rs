@@ -89,15 +89,15 @@ impl Selection {
 
     fn write_message<O: Output>(&self, delivery: &Delivery, stored: &StoredMessage, out: &mut O) {
         let message = &stored.message;
-        out.bytes("MessageId", &delivery.message_id(stored).encode());
-        out.text("ReceiptHandle", &self.key.encode(&delivery.receipt));
-        out.text("MD5OfBody", digest::of_body(&message.body).as_str());
+        out.plain("MessageId", &delivery.message_id(stored).encode());
+        out.plain("ReceiptHandle", self.key.encode(&delivery.receipt).as_bytes());
+        out.plain("MD5OfBody", digest::of_body(&message.body).as_bytes());
         out.bytes("Body", &message.body);
         out.text_map(ATTRIBUTES, self.system.values(delivery, stored));
         let selected =
             || message.attributes.iter().filter(|attribute| self.attributes.selects(&attribute.name));
         if let Some(digest) = digest::of_attributes(selected()) {
-            out.text("MD5OfMessageAttributes", digest.as_str());
+            out.plain("MD5OfMessageAttributes", digest.as_bytes());
         }
         let named = selected().map(|attribute| (&*attribute.name, attribute));
         out.structure_map(MESSAGE_ATTRIBUTES, named, write_attribute);

@@ -91,13 +91,13 @@ impl Digests {
     }
 
     pub(super) fn write<O: Output>(&self, sent: Sent, out: &mut O) {
-        out.bytes("MessageId", &sent.id.encode());
-        out.text("MD5OfMessageBody", self.body.as_str());
+        out.plain("MessageId", &sent.id.encode());
+        out.plain("MD5OfMessageBody", self.body.as_bytes());
         if let Some(digest) = &self.attributes {
-            out.text("MD5OfMessageAttributes", digest.as_str());
+            out.plain("MD5OfMessageAttributes", digest.as_bytes());
         }
         if let Some(digest) = &self.system {
-            out.text("MD5OfMessageSystemAttributes", digest.as_str());
+            out.plain("MD5OfMessageSystemAttributes", digest.as_bytes());
         }
         if let Some(seq) = sent.sequence {
             out.text("SequenceNumber", sequence_number(seq).as_str());

@@ -244,6 +244,13 @@ impl Output for JsonOutput {
         write_string(&mut self.out, utf8);
     }
 
+    fn plain(&mut self, name: &'static str, ascii: &[u8]) {
+        self.name(name);
+        self.out.push(b'"');
+        self.out.extend_from_slice(ascii);
+        self.out.push(b'"');
+    }
+
     fn boolean(&mut self, name: &'static str, value: bool) {
         self.name(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });

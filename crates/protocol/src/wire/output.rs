@@ -27,6 +27,9 @@ pub(crate) trait Output: Sized {
         self.bytes(name, value.as_bytes());
     }
 
+    /// A member that is text of letters, digits and such: nothing in it needs an escape.
+    fn plain(&mut self, name: &'static str, ascii: &[u8]);
+
     /// A member that is true or false.
     fn boolean(&mut self, name: &'static str, value: bool);
 

@@ -82,6 +82,10 @@ impl Output for XmlOutput {
         self.element(name, |out| write_text(&mut out.out, utf8));
     }
 
+    fn plain(&mut self, name: &'static str, ascii: &[u8]) {
+        self.element(name, |out| out.out.extend_from_slice(ascii));
+    }
+
     fn boolean(&mut self, name: &'static str, value: bool) {
         self.text(name, if value { "true" } else { "false" });
     }

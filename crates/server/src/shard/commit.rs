@@ -7,6 +7,7 @@ use crate::metrics::LogMetrics;
 use std::sync::Arc;
 use std::time::Instant;
 use tidegate_log::{Appender, Frame, Storage};
+use tokio::sync::mpsc;
 
 /// Appends frames for the owner, on the owner's thread.
 ///
@@ -16,6 +17,21 @@ pub(super) struct Committer<S: Storage> {
     pub(super) appender: Appender<S>,
     pub(super) metrics: LogMetrics,
     pub(super) inbox: Arc<Inbox<Input>>,
+    pub(super) runtime: mpsc::UnboundedSender<Answers>,
+}
+
+/// The answers of one commit, with whom they are for.
+pub(super) type Answers = Vec<(Callback, Answer)>;
+
+/// Answers that the owner lets go itself. More are handed to a task, which costs the owner one wake-up of the runtime
+/// instead of one for each.
+const DIRECT_MAX: usize = 2;
+
+/// Lets answers go from within the runtime: there, waking a task is putting it into a queue of the same thread.
+pub(super) async fn let_go(mut commits: mpsc::UnboundedReceiver<Answers>, inbox: Arc<Inbox<Input>>) {
+    while let Some(answers) = commits.recv().await {
+        answers.into_iter().for_each(|(callback, answer)| callback.send(answer, &inbox));
+    }
 }
 
 impl<S: Storage> Committer<S> {
@@ -23,7 +39,7 @@ impl<S: Storage> Committer<S> {
     ///
     /// If the append fails nobody knows what is on the medium: no answer may leave, and the process ends so that
     /// recovery finds out.
-    pub(super) fn commit(&mut self, frame: Option<Frame>, answers: Vec<(Callback, Answer)>) {
+    pub(super) fn commit(&mut self, frame: Option<Frame>, answers: Answers) {
         if let Some(frame) = frame {
             let bytes = frame.bytes().len();
             let start = Instant::now();
@@ -36,6 +52,12 @@ impl<S: Storage> Committer<S> {
             }
             self.metrics.appended(bytes, start.elapsed());
         }
+        let answers = if answers.len() <= DIRECT_MAX {
+            answers
+        } else {
+            // Given back when the runtime is gone, with everybody who waited.
+            self.runtime.send(answers).err().map_or(Vec::new(), |unsent| unsent.0)
+        };
         answers.into_iter().for_each(|(callback, answer)| callback.send(answer, &self.inbox));
     }
 }

@@ -23,6 +23,7 @@ pub(crate) use owner::QueueReport;
 
 use crate::metrics::LogMetrics;
 use answer::{Callback, Caller};
+use bytes::Bytes;
 use commit::Committer;
 use inbox::{Inbox, Refused};
 use owner::{Input, Owner};
@@ -35,7 +36,7 @@ use tidegate_log::{ReadError, Reader, Storage};
 use tidegate_policy::Policy;
 use tidegate_store::Recovered;
 use tidegate_store::codec::{self, DecodeError};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// A running shard. Clones share it.
 pub(crate) struct Shard<S: Storage> {
@@ -74,7 +75,7 @@ pub(crate) enum MessageUnreadable {
 }
 
 impl<S: Storage> Shard<S> {
-    /// Starts the threads of a recovered shard.
+    /// Starts the threads of a recovered shard, from within the runtime.
     pub(crate) fn start(recovered: Recovered<S>, metrics: &LogMetrics) -> (Self, Threads) {
         let Recovered { shard: core, appender, reader, keeper, .. } = recovered;
         let inbox = Arc::new(Inbox::new());
@@ -82,7 +83,9 @@ impl<S: Storage> Shard<S> {
         let policies = Arc::new(Policies::default());
         let shard = Shard { inbox: inbox.clone(), reader, next_request, policies: policies.clone() };
         let (signal, keeper) = keeper::start(keeper, shard.clone(), metrics.clone());
-        let committer = Committer { appender, metrics: metrics.clone(), inbox: inbox.clone() };
+        let (runtime, commits) = mpsc::unbounded_channel();
+        tokio::spawn(commit::let_go(commits, inbox.clone()));
+        let committer = Committer { appender, metrics: metrics.clone(), inbox: inbox.clone(), runtime };
         let owner = Owner::new(core, committer, signal, policies);
         let owner = spawn("owner", move || owner.run(&inbox));
         (shard, Threads { owner, keeper })
@@ -130,8 +133,10 @@ impl<S: Storage> Shard<S> {
         let mut found = Vec::with_capacity(deliveries.len());
         let mut messages = Vec::with_capacity(deliveries.len());
         let mut unreadable = None;
-        for delivery in deliveries {
-            match self.read_one(delivery.position) {
+        let positions: Vec<_> = deliveries.iter().map(|delivery| delivery.position.0.into()).collect();
+        let records = self.reader.read_all(&positions);
+        for (delivery, record) in deliveries.into_iter().zip(records) {
+            match message_of(delivery.position, record) {
                 Ok(Some(message)) => {
                     messages.push(message);
                     found.push(delivery);
@@ -157,12 +162,7 @@ impl<S: Storage> Shard<S> {
     /// # Errors
     /// When there is something else at that position, or it is damaged.
     pub(crate) fn read_one(&self, position: Position) -> Result<Option<StoredMessage>, MessageUnreadable> {
-        let record = match self.reader.read(position.0.into()) {
-            Err(ReadError::Missing { .. }) => return Ok(None),
-            record => record?,
-        };
-        let message = codec::decode_message(&record)?;
-        message.map(Some).ok_or(MessageUnreadable::Other(position))
+        message_of(position, self.reader.read(position.0.into()))
     }
 
     /// Counts and ages of all queues, and what the shard is busy with.
@@ -198,6 +198,19 @@ impl<S: Storage> Shard<S> {
             Refused::Closed => Gone::Stopped,
         })
     }
+}
+
+/// The message in a record that was read; `None` when there was none any more.
+fn message_of(
+    position: Position,
+    record: Result<Bytes, ReadError>,
+) -> Result<Option<StoredMessage>, MessageUnreadable> {
+    let record = match record {
+        Err(ReadError::Missing { .. }) => return Ok(None),
+        record => record?,
+    };
+    let message = codec::decode_message(&record)?;
+    message.map(Some).ok_or(MessageUnreadable::Other(position))
 }
 
 /// Starts a named thread. If it panics the process ends: half a shard must not go on answering.

@@ -6,7 +6,7 @@ use super::commit::Committer;
 use super::inbox::Inbox;
 use super::keeper::Signal;
 use super::policies::Policies;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{Command, Demand, QueueGauge, Receipt, RequestId};
@@ -58,7 +58,8 @@ pub(crate) struct Owner<S: Storage> {
     signal: Signal,
     policies: Arc<Policies>,
     clock: Clock,
-    callers: HashMap<RequestId, Callback>,
+    /// Who waits for the answers to which requests. The numbers are ours, so that no hash needs to be hard to guess.
+    callers: FxHashMap<RequestId, Callback>,
     active_segment: u32,
     waiting_allowed: bool,
     stopping: bool,
@@ -79,7 +80,7 @@ impl<S: Storage> Owner<S> {
             committer,
             signal,
             policies,
-            callers: HashMap::new(),
+            callers: FxHashMap::default(),
             waiting_allowed: true,
             stopping: false,
         };

@@ -123,7 +123,8 @@ const IDENTITY: [u8; 16] = *b"sixteen random b";
 
 /// A log with segments of `segment_bytes`.
 pub(crate) fn config(segment_bytes: u32) -> LogConfig {
-    LogConfig { segment_bytes, ..LogConfig::default() }
+    // The medium is what these tests look at.
+    LogConfig { segment_bytes, recent_bytes: 0, ..LogConfig::default() }
 }
 
 impl Machine {
