@@ -217,7 +217,7 @@ fn what_an_sdk_signs_is_accepted() {
         assert_eq!(identity.home.account.to_string(), "123456789012");
         assert_eq!(identity.home.region.as_str(), "us-east-1");
         assert_eq!(identity.principal.to_string(), "arn:aws:iam::123456789012:user/shop");
-        assert_eq!(identity.sender_id(), "shop");
+        assert_eq!(identity.sender_id(), "shop".into());
     }
     let elsewhere = json().edit("Authorization", "us-east-1", "eu-west-1").edit(
         "Authorization",
