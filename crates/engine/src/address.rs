@@ -87,7 +87,7 @@ impl fmt::Display for Region {
 
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        f.debug_tuple("Region").field(&self.as_str()).finish()
     }
 }
 

@@ -5,7 +5,9 @@
 mod util;
 
 use tidegate_engine::{Config, Event, QueueId, StoredMessage};
-use tidegate_log::{FrameInfo, LogConfig, LogError, MemoryStorage, Opened, SegmentedLog, Storage, StorageFile};
+use tidegate_log::{
+    FrameInfo, LogConfig, LogError, MemoryStorage, Opened, SegmentedLog, Storage, StorageFile,
+};
 use tidegate_store::{Progress, RecoverError, codec, recover_watched};
 use util::{START, address, message};
 
