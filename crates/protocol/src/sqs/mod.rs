@@ -245,6 +245,7 @@ pub fn decode(request: &Request<'_>, context: &mut Context<'_>) -> Decoded {
     let dialect = dialect_of(request);
     let request_id = context.request_id;
     let refused = |action, caller, Refused { queue, fault }: Refused| {
+        let queue = queue.map(|queue| *queue);
         Decoded::Refused(Refusal { action, queue, caller, dialect, request_id, fault })
     };
     // Before anything else is looked at: a stranger learns nothing of what would be wrong besides.
@@ -356,7 +357,7 @@ fn read_json<'a>(body: &'a [u8], repaired: &'a mut Option<Vec<u8>>) -> Result<wi
 
 /// A refusal on its way up, with the queue if it was read.
 struct Refused {
-    queue: Option<QueueAddress>,
+    queue: Option<Box<QueueAddress>>,
     fault: Fault,
 }
 
@@ -370,7 +371,7 @@ impl Refused {
     /// A refusal of parameters for `queue`. What cannot be read at all is refused before any queue is looked
     /// up.
     fn of_queue(queue: QueueAddress, fault: Fault) -> Self {
-        let queue = Some(queue).filter(|_| fault.shape() > Shape::QueueMissing);
+        let queue = Some(queue).filter(|_| fault.shape() > Shape::QueueMissing).map(Box::new);
         Refused { queue, fault }
     }
 }
