@@ -154,7 +154,7 @@ pub enum Fault {
     #[error("{reason}")]
     Malformed { reason: Cow<'static, str> },
     #[error("The server cannot take the request now: {reason}.")]
-    Unavailable { reason: &'static str },
+    Unavailable { reason: Cow<'static, str> },
     #[error("The request could not be processed because of an internal failure.")]
     Internal,
     #[error("Too many requests wait for messages on this server. Try again later.")]
@@ -524,10 +524,10 @@ impl Fault {
                 "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
             ),
             EngineError::PolicyChanged => {
-                Fault::Unavailable { reason: "others keep changing the policy of the queue" }
+                Fault::Unavailable { reason: "others keep changing the policy of the queue".into() }
             }
             EngineError::StorageFull => {
-                Fault::Unavailable { reason: "there is no room for new messages on its disk" }
+                Fault::Unavailable { reason: "there is no room for new messages on its disk".into() }
             }
             EngineError::MoveSourceMissing => Fault::ResourceMissing { parameter: "SourceArn" },
             EngineError::MoveDestinationMissing => Fault::ResourceMissing { parameter: "DestinationArn" },

@@ -54,7 +54,7 @@ pub use fault::{Denial, Fault, Row, Shape, Side};
 pub use http::{Headers, Request, RequestIdText, Response};
 pub use queue_url::{UrlSettings, parse_reference};
 pub use receipt::ReceiptKey;
-pub use sqs::{Action, Call, Decoded, Refusal, decode, refuse, sequence_number};
+pub use sqs::{Action, Call, Decoded, Refusal, decode, refuse, refuse_verified, sequence_number};
 
 use tidegate_engine::{AccountId, Region, Timestamp};
 

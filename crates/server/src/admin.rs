@@ -4,6 +4,7 @@ mod api;
 mod guard;
 
 use crate::api::plain;
+use crate::door::RETRY_AFTER_RECOVERY;
 use crate::http::Peer;
 use crate::metrics::Metrics;
 use crate::shard::{QueueReport, Shard};
@@ -11,11 +12,12 @@ use bytes::Bytes;
 use http_body_util::channel::Channel;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidegate_log::{Space, Storage};
+use tidegate_store::Progress;
 
 pub(crate) use api::QueueApi;
 pub(crate) use guard::Guard;
@@ -23,18 +25,36 @@ pub(crate) use guard::Guard;
 /// An answer's body: there at once, or told bit by bit.
 pub(crate) type AdminBody = Either<Full<Bytes>, Channel<Bytes>>;
 
+/// The operators' listener from its first moment on.
 pub(crate) struct Admin<S: Storage> {
+    /// What every request has to pass.
+    guard: Guard,
+    /// What there is to see, once the state is brought back.
+    pages: OnceLock<Pages<S>>,
+    progress: Arc<Progress>,
+}
+
+/// What operators see of a running server.
+pub(crate) struct Pages<S: Storage> {
     pub(crate) shard: Shard<S>,
     pub(crate) metrics: Arc<Metrics>,
     /// Where the API listens, for the page.
     pub(crate) endpoint: String,
-    /// What every request has to pass.
-    pub(crate) guard: Guard,
     /// Answers what is below `/api/`.
     pub(crate) api: QueueApi<S>,
 }
 
 impl<S: Storage> Admin<S> {
+    pub(crate) fn new(guard: Guard, progress: Arc<Progress>) -> Self {
+        Admin { guard, pages: OnceLock::new(), progress }
+    }
+
+    /// From now on there is something to see. To be called once.
+    pub(crate) fn open(&self, pages: Pages<S>) {
+        let opened = self.pages.set(pages);
+        assert!(opened.is_ok(), "a state is brought back once");
+    }
+
     pub(crate) async fn answer(
         self: Arc<Self>,
         peer: Peer,
@@ -44,19 +64,37 @@ impl<S: Storage> Admin<S> {
             tracing::debug!(peer = %peer.address, ?refusal, "refused a request to the operators' listener");
             return refusal.into_response().map(Either::Left);
         }
-        if request.uri().path().starts_with(api::PREFIX) {
-            return self.api.answer(request).await;
+        let is_api = request.uri().path().starts_with(api::PREFIX);
+        match self.pages.get() {
+            Some(pages) if is_api => pages.api.answer(request).await,
+            Some(pages) => pages.visit(&request).await.map(Either::Left),
+            None => self.turn_away(&request, is_api).map(Either::Left),
         }
-        self.visit(&request).await.map(Either::Left)
     }
 
+    /// Tells how far recovery is.
+    fn turn_away(&self, request: &Request<Incoming>, is_api: bool) -> Response<Full<Bytes>> {
+        let progressed = self.progress.look();
+        if request.uri().path() == "/health" && reads(request) {
+            return healthy();
+        }
+        let mut http = match is_api {
+            true => api::recovering(progressed),
+            false => plain(StatusCode::SERVICE_UNAVAILABLE, format!("recovering: {progressed}\n")),
+        };
+        http.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_RECOVERY);
+        http
+    }
+}
+
+impl<S: Storage> Pages<S> {
     /// Answers what a browser, a probe or a scraper asks for.
     async fn visit(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        if request.method() != Method::GET && request.method() != Method::HEAD {
+        if !reads(request) {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
         }
         match request.uri().path() {
-            "/health" => plain(StatusCode::OK, "ok\n"),
+            "/health" => healthy(),
             path @ ("/ready" | "/metrics" | "/") => match self.shard.report().await {
                 Ok(report) => self.describe(path, &report),
                 Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "the server is going down\n"),
@@ -119,6 +157,14 @@ impl<S: Storage> Admin<S> {
             .replace("{note}", &note)
             .replace("{rows}", &rows)
     }
+}
+
+fn reads<B>(request: &Request<B>) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+fn healthy() -> Response<Full<Bytes>> {
+    plain(StatusCode::OK, "ok\n")
 }
 
 /// Queues that the page shows; more would not be read.

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use std::future::Future;
 use std::sync::Arc;
 use std::task::Poll;
@@ -25,12 +25,12 @@ use tidegate_protocol::{
 pub(crate) struct Api<S: Storage> {
     pub(crate) shard: Shard<S>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) settings: ApiSettings,
+    pub(crate) receipt_key: ReceiptKey,
+    pub(crate) settings: Arc<ApiSettings>,
 }
 
 /// How requests are read and answers made.
 pub(crate) struct ApiSettings {
-    pub(crate) receipt_key: ReceiptKey,
     /// The keys that may sign; `None` accepts every caller.
     pub(crate) credentials: Option<Credentials>,
     pub(crate) account: AccountId,
@@ -43,6 +43,64 @@ pub(crate) struct ApiSettings {
     pub(crate) body_timeout: Duration,
 }
 
+impl ApiSettings {
+    pub(crate) fn context<'a>(
+        &'a self,
+        now: Timestamp,
+        request_id: RequestIdText,
+        receipt_key: ReceiptKey,
+        secure: bool,
+        random: &'a mut dyn FnMut() -> [u8; 16],
+    ) -> Context<'a> {
+        Context {
+            now,
+            request_id,
+            receipt_key,
+            credentials: self.credentials.as_ref(),
+            account: self.account,
+            region: &self.region,
+            urls: UrlSettings {
+                public_url: self.public_url.as_deref(),
+                trust_forwarded: self.trust_forwarded,
+                scheme: http::scheme(secure),
+                fallback_host: &self.fallback_host,
+            },
+            random,
+        }
+    }
+
+    /// The body of a request.
+    ///
+    /// # Errors
+    /// A fault of the caller's when it is too long or does not come.
+    pub(crate) async fn collect(&self, body: Incoming) -> Result<Bytes, Fault> {
+        let limit = self.body_bytes_max;
+        if body.size_hint().lower() > limit as u64 {
+            return Err(Fault::RequestTooLong { limit });
+        }
+        let mut collected = std::pin::pin!(Limited::new(body, limit).collect());
+        // Most bodies come with their head, and need no timer.
+        let at_once = std::future::poll_fn(|context| {
+            Poll::Ready(match collected.as_mut().poll(context) {
+                Poll::Ready(collected) => Some(collected),
+                Poll::Pending => None,
+            })
+        });
+        let collected = match at_once.await {
+            Some(collected) => Ok(collected),
+            None => tokio::time::timeout(self.body_timeout, collected).await,
+        };
+        match collected {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::RequestTooLong { limit }),
+            Ok(Err(_)) => {
+                Err(Fault::Malformed { reason: "The request body could not be read to its end".into() })
+            }
+            Err(_) => Err(Fault::Malformed { reason: "The request body did not arrive in time".into() }),
+        }
+    }
+}
+
 /// An answer, and what of it goes to logs and metrics.
 struct Answered {
     action: Option<Action>,
@@ -51,17 +109,10 @@ struct Answered {
 
 impl<S: Storage> Api<S> {
     /// Answers one request. Never fails: what cannot be done is an answer, too.
-    pub(crate) async fn answer(
-        self: Arc<Self>,
-        peer: Peer,
-        request: Request<Incoming>,
-    ) -> Response<Full<Bytes>> {
-        if request.method() == Method::GET && request.uri().path() == "/health" {
-            return plain(StatusCode::OK, "ok\n");
-        }
+    pub(crate) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let request_id = MessageId::from_random(rand::random()).encode();
-        let body = self.collect(body).await;
+        let body = self.settings.collect(body).await;
         let start = Instant::now();
         // The request's bytes are gone when this returns: a long poll must not hold them.
         let Answered { action, response } = match self.decode(peer, parts, body, request_id) {
@@ -83,33 +134,6 @@ impl<S: Storage> Api<S> {
         to_http(response)
     }
 
-    async fn collect(&self, body: Incoming) -> Result<Bytes, Fault> {
-        let limit = self.settings.body_bytes_max;
-        if body.size_hint().lower() > limit as u64 {
-            return Err(Fault::RequestTooLong { limit });
-        }
-        let mut collected = std::pin::pin!(Limited::new(body, limit).collect());
-        // Most bodies come with their head, and need no timer.
-        let at_once = std::future::poll_fn(|context| {
-            Poll::Ready(match collected.as_mut().poll(context) {
-                Poll::Ready(collected) => Some(collected),
-                Poll::Pending => None,
-            })
-        });
-        let collected = match at_once.await {
-            Some(collected) => Ok(collected),
-            None => tokio::time::timeout(self.settings.body_timeout, collected).await,
-        };
-        match collected {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::RequestTooLong { limit }),
-            Ok(Err(_)) => {
-                Err(Fault::Malformed { reason: "The request body could not be read to its end".into() })
-            }
-            Err(_) => Err(Fault::Malformed { reason: "The request body did not arrive in time".into() }),
-        }
-    }
-
     /// Decodes a request, or answers one whose body did not come.
     fn decode(
         &self,
@@ -118,33 +142,14 @@ impl<S: Storage> Api<S> {
         body: Result<Bytes, Fault>,
         request_id: RequestIdText,
     ) -> Result<Decoded, Answered> {
-        let settings = &self.settings;
-        let request = tidegate_protocol::Request {
-            method: parts.method.as_str(),
-            path: parts.uri.path(),
-            query: parts.uri.query(),
-            headers: &HeaderLookup(&parts.headers),
-            body: body.as_deref().unwrap_or_default(),
-        };
+        let headers = HeaderLookup(&parts.headers);
+        let request = to_protocol(&parts, &headers, body.as_deref().unwrap_or_default());
         if let Err(fault) = &body {
             return Err(Answered { action: None, response: refuse(&request, request_id, fault) });
         }
         let now = system_time();
-        let mut context = Context {
-            now,
-            request_id,
-            receipt_key: settings.receipt_key,
-            credentials: settings.credentials.as_ref(),
-            account: settings.account,
-            region: &settings.region,
-            urls: UrlSettings {
-                public_url: settings.public_url.as_deref(),
-                trust_forwarded: settings.trust_forwarded,
-                scheme: http::scheme(peer.secure),
-                fallback_host: &settings.fallback_host,
-            },
-            random: &mut rand::random,
-        };
+        let mut random = rand::random;
+        let mut context = self.settings.context(now, request_id, self.receipt_key, peer.secure, &mut random);
         let decoded = decode(&request, &mut context);
         match self.authorize(peer, &parts.headers, now, &decoded) {
             Ok(()) => Ok(decoded),
@@ -219,14 +224,29 @@ impl<S: Storage> Api<S> {
 fn fault_of(gone: Gone) -> Fault {
     Fault::Unavailable {
         reason: match gone {
-            Gone::Busy => "too many requests wait",
-            Gone::Stopped => "it is going down",
+            Gone::Busy => "too many requests wait".into(),
+            Gone::Stopped => "it is going down".into(),
         },
     }
 }
 
+/// A request as the protocol reads it.
+pub(crate) fn to_protocol<'a>(
+    parts: &'a Parts,
+    headers: &'a HeaderLookup<'a>,
+    body: &'a [u8],
+) -> tidegate_protocol::Request<'a> {
+    tidegate_protocol::Request {
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query(),
+        headers,
+        body,
+    }
+}
+
 /// Request headers as the protocol looks them up.
-struct HeaderLookup<'a>(&'a HeaderMap);
+pub(crate) struct HeaderLookup<'a>(pub(crate) &'a HeaderMap);
 
 impl Headers for HeaderLookup<'_> {
     fn get(&self, name: &str) -> Option<&str> {
@@ -243,7 +263,7 @@ impl Headers for HeaderLookup<'_> {
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
-fn to_http(response: tidegate_protocol::Response) -> Response<Full<Bytes>> {
+pub(crate) fn to_http(response: tidegate_protocol::Response) -> Response<Full<Bytes>> {
     let mut http = Response::new(Full::new(Bytes::from(response.body)));
     *http.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = http.headers_mut();

@@ -1,25 +1,28 @@
-//! Serving: recover, listen, say so, run until told to stop, stop in order.
+//! Serving: listen, recover, say so, run until told to stop, stop in order.
+//!
+//! Both listeners answer from the start: that the server lives, and how far recovery is. A stop meanwhile is at once.
 //!
 //! The stop has a sequence: listeners close; waiting receives are answered empty; requests under way end within
 //! the grace period; the shard writes what it has, and a last checkpoint; the process ends with 0.
 
-use crate::admin::{Admin, Guard, QueueApi};
+use crate::admin::{Admin, Guard, Pages, QueueApi};
 use crate::api::{Api, ApiSettings};
 use crate::config::{AdminToken, Config, ConfigError, DeclaredCredential, Durability};
 use crate::declared::{self, DeclarationError};
+use crate::door::Door;
 use crate::http::{self, Limits, Listener};
 use crate::metrics::Metrics;
+use crate::recovery;
 use crate::shard::Shard;
 use crate::tls::{self, CertificateError, Tls};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 use thiserror::Error;
-use tidegate_log::{DirStorage, LogConfig, LogError, MemoryStorage, SegmentedLog, Storage};
+use tidegate_log::{DirStorage, LogError, MemoryStorage, Storage};
 use tidegate_protocol::{Credential, Credentials, ReceiptKey};
-use tidegate_store::{RecoverError, Recovered, recover};
+use tidegate_store::{Progress, RecoverError};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -77,25 +80,24 @@ pub(crate) fn run(config: Config) -> Result<(), ServeError> {
     if access.token.is_some() && config.admin_is_overheard() {
         tracing::warn!(address = %config.admin, "operators' tokens cross the network unencrypted; TLS would hide them");
     }
-    match config.durability {
-        Durability::Memory => run_on(MemoryStorage::volatile(), access, config),
-        Durability::Fsync | Durability::Os => {
-            let dir = config.data_dir.display().to_string();
-            let storage =
-                DirStorage::open(&config.data_dir).map_err(|source| ServeError::Directory { dir, source })?;
-            run_on(storage, access, config)
-        }
-    }
-}
-
-fn run_on<S: Storage>(storage: S, access: Access, config: Config) -> Result<(), ServeError> {
-    let recovered = bring_back(storage, &config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads)
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    runtime.block_on(serve(recovered, access, config))
+    runtime.block_on(async {
+        // Before anything is touched: most often it is another server that has the address, and the directory.
+        let sockets = Sockets::bind(&config).await?;
+        match config.durability {
+            Durability::Memory => serve(MemoryStorage::volatile(), sockets, access, config).await,
+            Durability::Fsync | Durability::Os => {
+                let dir = config.data_dir.display().to_string();
+                let storage = DirStorage::open(&config.data_dir)
+                    .map_err(|source| ServeError::Directory { dir, source })?;
+                serve(storage, sockets, access, config).await
+            }
+        }
+    })
 }
 
 /// Lets the process open as many files as it may ask for: every connection is one, and the usual limit is 1,024.
@@ -107,55 +109,9 @@ fn raise_open_files_limit() {
     }
 }
 
-/// How far an append goes in each mode of the server.
-fn log_durability(durability: Durability) -> tidegate_log::Durability {
-    match durability {
-        Durability::Fsync => tidegate_log::Durability::Fsync,
-        Durability::Os | Durability::Memory => tidegate_log::Durability::Os,
-    }
-}
-
-fn bring_back<S: Storage>(storage: S, config: &Config) -> Result<Recovered<S>, ServeError> {
-    let dir = || config.data_dir.display().to_string();
-    let log_config = LogConfig {
-        segment_bytes: config.segment_bytes,
-        durability: log_durability(config.durability),
-        max_bytes: config.disk_max,
-        ..LogConfig::default()
-    };
-    let start = Instant::now();
-    let opened = SegmentedLog::open(storage, log_config, rand::random())
-        .map_err(|source| ServeError::Log { dir: dir(), source })?;
-    let mut engine = tidegate_engine::Config {
-        in_flight_max: config.in_flight_max,
-        fifo_in_flight_max: config.fifo_in_flight_max,
-        ..Default::default()
-    };
-    if !config.strict_cooldowns {
-        engine.cooldown = std::time::Duration::ZERO;
-    }
-    let recovered = recover(opened, engine).map_err(|source| ServeError::Recover { dir: dir(), source })?;
-    let report = &recovered.report;
-    tracing::info!(
-        data_dir = %config.data_dir.display(),
-        epoch = report.epoch,
-        queues = report.queues,
-        messages = report.messages,
-        records = report.records,
-        elapsed_ms = start.elapsed().as_millis() as u64,
-        "recovered"
-    );
-    if let Some(position) = recovered.log.torn_at {
-        tracing::info!(%position, "cut off an interrupted write; nothing in it had been acknowledged");
-    }
-    for name in &recovered.log.damaged_checkpoints {
-        tracing::warn!(name, "skipped a damaged checkpoint; the one before it was used");
-    }
-    Ok(recovered)
-}
-
 async fn serve<S: Storage>(
-    recovered: Recovered<S>,
+    storage: S,
+    sockets: Sockets,
     access: Access,
     config: Config,
 ) -> Result<(), ServeError> {
@@ -166,15 +122,9 @@ async fn serve<S: Storage>(
         let hangup = signal(SignalKind::hangup()).expect("a handler for SIGHUP can be set");
         tokio::spawn(tls::follow(tls, hangup));
     }
-    let receipt_key = ReceiptKey(recovered.identity);
-    let (api_socket, api_address) = listen(config.listen, "listen").await?;
-    let (admin_socket, admin_address) = listen(config.admin, "admin").await?;
-    let metrics = Arc::new(Metrics::new());
-    let (shard, threads) = Shard::start(recovered, &metrics.log);
-    declared::create(&shard, &config.queues).await?;
-
-    let api_listener = Listener { socket: api_socket, tls: tls.clone() };
-    let admin_listener = Listener { socket: admin_socket, tls: tls.filter(|_| config.admin_tls) };
+    let (api_address, admin_address) = (sockets.api_address, sockets.admin_address);
+    let api_listener = Listener { socket: sockets.api, tls: tls.clone() };
+    let admin_listener = Listener { socket: sockets.admin, tls: tls.filter(|_| config.admin_tls) };
     let places = Places {
         endpoint: format!("{}://{api_address}", api_listener.scheme()),
         console: format!("{}://{admin_address}", admin_listener.scheme()),
@@ -187,38 +137,51 @@ async fn serve<S: Storage>(
         idle_timeout: config.idle_timeout,
         shutdown_grace: config.shutdown_grace,
     };
-    let api = Arc::new(Api {
-        shard: shard.clone(),
-        metrics: metrics.clone(),
-        settings: api_settings(&config, receipt_key, api_address),
-    });
+    let (metrics, progress) = (Arc::new(Metrics::new()), Arc::new(Progress::default()));
+    let settings = Arc::new(api_settings(&config, api_address));
+    let door = Arc::new(Door::new(settings.clone(), metrics.clone(), progress.clone()));
+    let admin = Arc::new(Admin::new(Guard { token }, progress.clone()));
     let (stop, stopped) = watch::channel(false);
-    let admin = Arc::new(Admin {
-        shard: shard.clone(),
-        metrics: metrics.clone(),
-        endpoint: places.endpoint.clone(),
-        guard: Guard { token },
-        api: QueueApi {
-            shard: shard.clone(),
-            account: config.account,
-            region: config.region.clone(),
-            stopped: stopped.clone(),
-        },
-    });
+    let answering = door.clone();
     let serving = tokio::spawn(http::serve(
         api_listener,
         limits,
         metrics.connections.clone(),
         stopped.clone(),
-        move |peer, request| api.clone().answer(peer, request),
+        move |peer, request| answering.clone().answer(peer, request),
     ));
+    let answering = admin.clone();
     let administering = tokio::spawn(http::serve(
         admin_listener,
         Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits },
         Default::default(),
-        stopped,
-        move |peer, request| admin.clone().answer(peer, request),
+        stopped.clone(),
+        move |peer, request| answering.clone().answer(peer, request),
     ));
+
+    let recovered = tokio::select! {
+        recovered = recovery::run(storage, &config, progress) => recovered?,
+        () = signals.wait() => {
+            // Nothing was changed that a crash might not leave so.
+            tracing::info!("stopped before the state was brought back");
+            return Ok(());
+        }
+    };
+    let receipt_key = ReceiptKey(recovered.identity);
+    let (shard, threads) = Shard::start(recovered, &metrics.log);
+    declared::create(&shard, &config.queues).await?;
+    door.open(Api { shard: shard.clone(), metrics: metrics.clone(), receipt_key, settings });
+    admin.open(Pages {
+        shard: shard.clone(),
+        metrics,
+        endpoint: places.endpoint.clone(),
+        api: QueueApi {
+            shard: shard.clone(),
+            account: config.account,
+            region: config.region.clone(),
+            stopped,
+        },
+    });
     announce(&places, &config);
 
     signals.wait().await;
@@ -235,9 +198,8 @@ async fn serve<S: Storage>(
 /// Operators and scrapers are few.
 const ADMIN_CONNECTIONS_MAX: usize = 256;
 
-fn api_settings(config: &Config, receipt_key: ReceiptKey, address: SocketAddr) -> ApiSettings {
+fn api_settings(config: &Config, address: SocketAddr) -> ApiSettings {
     ApiSettings {
-        receipt_key,
         credentials: credentials(&config.credentials),
         account: config.account,
         region: config.region.clone(),
@@ -255,6 +217,22 @@ fn credentials(declared: &[DeclaredCredential]) -> Option<Credentials> {
         Credential::new(user.clone(), secret.clone())
     };
     (!declared.is_empty()).then(|| Credentials::new(declared.iter().map(credential)))
+}
+
+/// Both listeners' sockets, and where they are: a port may have been left to the system.
+struct Sockets {
+    api: TcpListener,
+    api_address: SocketAddr,
+    admin: TcpListener,
+    admin_address: SocketAddr,
+}
+
+impl Sockets {
+    async fn bind(config: &Config) -> Result<Self, ServeError> {
+        let (api, api_address) = listen(config.listen, "listen").await?;
+        let (admin, admin_address) = listen(config.admin, "admin").await?;
+        Ok(Sockets { api, api_address, admin, admin_address })
+    }
 }
 
 async fn listen(address: SocketAddr, flag: &'static str) -> Result<(TcpListener, SocketAddr), ServeError> {

@@ -1,5 +1,6 @@
 //! How far a recovery is.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How far a recovery is; other threads may look at it meanwhile.
@@ -47,6 +48,14 @@ impl Progressed {
     }
 }
 
+impl fmt::Display for Progressed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes >> 20;
+        let (percent, bytes, total) = (self.percent(), mib(self.bytes), mib(self.bytes_total));
+        write!(f, "{percent} % ({bytes} of {total} MiB, {} records)", self.records)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +72,7 @@ mod tests {
         assert_eq!(progress.look().percent(), 100);
         let huge = Progressed { bytes_total: u64::MAX, bytes: u64::MAX / 2, records: 0 };
         assert_eq!(huge.percent(), 49);
+        let half = Progressed { bytes_total: 7 << 20, bytes: (7 << 20) / 2, records: 12 };
+        assert_eq!(half.to_string(), "50 % (3 of 7 MiB, 12 records)");
     }
 }

@@ -283,6 +283,13 @@ pub fn refuse(request: &Request<'_>, request_id: RequestIdText, fault: &Fault) -
     Response::fault(dialect_of(request), request_id, fault)
 }
 
+/// Answers a request with a fault that every request gets, whatever it asks for: the server is still starting, say. Where
+/// there are credentials, one that is not signed by them gets the fault for that instead, as from [`decode`].
+pub fn refuse_verified(request: &Request<'_>, context: &Context<'_>, fault: &Fault) -> Response {
+    let unverified = context.credentials.and_then(|credentials| credentials.verify(request, context).err());
+    refuse(request, context.request_id, unverified.as_ref().unwrap_or(fault))
+}
+
 const TARGET: &str = "x-amz-target";
 const TARGET_PREFIX: &str = "AmazonSQS.";
 

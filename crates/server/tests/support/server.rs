@@ -124,6 +124,12 @@ impl Setup {
         Server { child, log, endpoint, console, banner, _directory: self.directory.clone() }
     }
 
+    /// Starts the server without waiting for anything; its log goes to `stderr` in the setup's directory.
+    pub fn spawn(&self) -> Child {
+        let mut command = self.command(&self.file("stderr"));
+        command.stdout(Stdio::null()).spawn().unwrap()
+    }
+
     /// Starts a server that is expected to end by itself: how it ended, and what it said.
     pub fn start_refused(&self) -> (ExitStatus, String) {
         let log = self.directory.path().join(format!("stderr-{}", started_count()));
@@ -138,9 +144,11 @@ impl Setup {
 
     fn command(&self, log: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.arg("serve").args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(self.data_dir());
-        if !self.arguments.iter().any(|argument| argument == "--admin") {
-            command.args(["--admin", "127.0.0.1:0"]);
+        command.arg("serve").arg("--data-dir").arg(self.data_dir());
+        for listener in ["--listen", "--admin"] {
+            if !self.arguments.iter().any(|argument| argument == listener) {
+                command.args([listener, "127.0.0.1:0"]);
+            }
         }
         // What the person who runs the tests has set is not for the servers under test.
         for (name, _) in std::env::vars_os() {
@@ -273,7 +281,8 @@ impl Drop for Server {
     }
 }
 
-fn wait_for(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+/// Waits for the end of a process; `None` when it lives on.
+pub fn wait_for(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {

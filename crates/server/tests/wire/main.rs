@@ -32,6 +32,7 @@ mod queue_urls;
 mod read_back;
 mod receipts;
 mod receive_attempts;
+mod recovery;
 mod redrive;
 mod selection;
 mod signatures;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use thiserror::Error;
 use tidegate_engine::Error as EngineError;
 use tidegate_filter::FilterError;
+use tidegate_store::Progressed;
 
 /// A refusal; nothing was changed.
 #[derive(Debug, Error)]
@@ -74,6 +75,12 @@ pub(super) enum ApiError {
     /// Too much waits already.
     #[error("too many requests wait; try again")]
     Busy,
+    /// The state is still being brought back.
+    #[error("the server is recovering, {progressed}; try again")]
+    Recovering {
+        /// How far it is.
+        progressed: Progressed,
+    },
     /// The server ends.
     #[error("the server is going down")]
     Stopping,
@@ -117,6 +124,7 @@ impl ApiError {
             ApiError::Refused(EngineError::StorageFull) => (StatusCode::SERVICE_UNAVAILABLE, "StorageFull"),
             ApiError::Refused(_) => (StatusCode::BAD_REQUEST, "Refused"),
             ApiError::Busy => (StatusCode::SERVICE_UNAVAILABLE, "Busy"),
+            ApiError::Recovering { .. } => (StatusCode::SERVICE_UNAVAILABLE, "Recovering"),
             ApiError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "Stopping"),
         }
     }

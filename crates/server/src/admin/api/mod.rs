@@ -26,6 +26,7 @@ use std::time::Duration;
 use tidegate_engine::{AccountId, Command, Error, MessageSeq, QueueAddress, Region, Reply};
 use tidegate_log::Storage;
 use tidegate_protocol::parse_reference;
+use tidegate_store::Progressed;
 use tokio::sync::watch;
 
 /// What every path of the API begins with.
@@ -120,6 +121,11 @@ impl<S: Storage> QueueApi<S> {
         })?;
         answer.map_err(ApiError::Refused)
     }
+}
+
+/// The refusal of every request while the state is brought back.
+pub(super) fn recovering(progressed: Progressed) -> Response<Full<Bytes>> {
+    ApiError::Recovering { progressed }.into_response()
 }
 
 /// The queue and the resource that a path names, the queue still as it is written there.
