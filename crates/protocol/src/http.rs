@@ -51,6 +51,8 @@ pub struct Response {
     pub content_type: &'static str,
     /// Header `x-amzn-query-error`, on errors in JSON.
     pub error_header: Option<&'static str>,
+    /// Header `Retry-After`, in seconds. Nothing here sets it; the server does while it is starting.
+    pub retry_after: Option<u32>,
     /// Header `x-amzn-RequestId`.
     pub request_id: RequestIdText,
     /// The body.
@@ -68,7 +70,15 @@ impl Response {
             Dialect::Json => JSON,
             Dialect::Query => XML,
         };
-        Response { status: 200, content_type, error_header: None, request_id, body, code: None }
+        Response {
+            status: 200,
+            content_type,
+            error_header: None,
+            retry_after: None,
+            request_id,
+            body,
+            code: None,
+        }
     }
 
     pub(crate) fn fault(dialect: Dialect, request_id: RequestIdText, fault: &Fault) -> Self {
@@ -76,12 +86,20 @@ impl Response {
         let code = Some(row.code);
         if *fault == Fault::NoAction {
             let body = b"<UnknownOperationException/>".to_vec();
-            return Response { status: 404, content_type: XML, error_header: None, request_id, body, code };
+            return Response {
+                status: 404,
+                content_type: XML,
+                error_header: None,
+                retry_after: None,
+                request_id,
+                body,
+                code,
+            };
         }
         let (content_type, error_header, body) = match dialect {
             Dialect::Json => (JSON, Some(row.header), wire::json_error(fault)),
             Dialect::Query => (XML, None, wire::xml_error(fault, request_id)),
         };
-        Response { status: row.status, content_type, error_header, request_id, body, code }
+        Response { status: row.status, content_type, error_header, retry_after: None, request_id, body, code }
     }
 }

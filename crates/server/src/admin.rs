@@ -4,7 +4,7 @@ mod api;
 mod guard;
 
 use crate::api::plain;
-use crate::door::RETRY_AFTER_RECOVERY;
+use crate::door::RETRY_AFTER_S;
 use crate::http::Peer;
 use crate::metrics::Metrics;
 use crate::shard::{QueueReport, Shard};
@@ -82,7 +82,7 @@ impl<S: Storage> Admin<S> {
             true => api::recovering(progressed),
             false => plain(StatusCode::SERVICE_UNAVAILABLE, format!("recovering: {progressed}\n")),
         };
-        http.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_RECOVERY);
+        http.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S.into());
         http
     }
 }

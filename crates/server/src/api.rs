@@ -2,29 +2,25 @@
 
 use crate::forwarded;
 use crate::http::{self, Peer};
-use crate::metrics::Metrics;
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
-use hyper::{Request, Response, StatusCode};
-use std::future::Future;
+use hyper::{Response, StatusCode};
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
-use tidegate_engine::{AccountId, Command, MessageId, Region, Reply, Timestamp};
+use std::time::Duration;
+use tidegate_engine::{AccountId, Command, Region, Reply, Timestamp};
 use tidegate_log::Storage;
 use tidegate_protocol::{
     Action, Call, Context, Credentials, Decoded, Fault, Headers, ReceiptKey, Refusal, RequestIdText,
-    UrlSettings, decode, refuse,
+    UrlSettings, decode,
 };
 
 /// What answering needs, shared by all connections.
 pub(crate) struct Api<S: Storage> {
     pub(crate) shard: Shard<S>,
-    pub(crate) metrics: Arc<Metrics>,
     pub(crate) receipt_key: ReceiptKey,
     pub(crate) settings: Arc<ApiSettings>,
 }
@@ -78,19 +74,8 @@ impl ApiSettings {
         if body.size_hint().lower() > limit as u64 {
             return Err(Fault::RequestTooLong { limit });
         }
-        let mut collected = std::pin::pin!(Limited::new(body, limit).collect());
-        // Most bodies come with their head, and need no timer.
-        let at_once = std::future::poll_fn(|context| {
-            Poll::Ready(match collected.as_mut().poll(context) {
-                Poll::Ready(collected) => Some(collected),
-                Poll::Pending => None,
-            })
-        });
-        let collected = match at_once.await {
-            Some(collected) => Ok(collected),
-            None => tokio::time::timeout(self.body_timeout, collected).await,
-        };
-        match collected {
+        let collected = Limited::new(body, limit).collect();
+        match tokio::time::timeout(self.body_timeout, collected).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::RequestTooLong { limit }),
             Ok(Err(_)) => {
@@ -102,58 +87,34 @@ impl ApiSettings {
 }
 
 /// An answer, and what of it goes to logs and metrics.
-struct Answered {
-    action: Option<Action>,
-    response: tidegate_protocol::Response,
+pub(crate) struct Answered {
+    pub(crate) action: Option<Action>,
+    pub(crate) response: tidegate_protocol::Response,
 }
 
 impl<S: Storage> Api<S> {
-    /// Answers one request. Never fails: what cannot be done is an answer, too.
-    pub(crate) async fn answer(&self, peer: Peer, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (parts, body) = request.into_parts();
-        let request_id = MessageId::from_random(rand::random()).encode();
-        let body = self.settings.collect(body).await;
-        let start = Instant::now();
-        // The request's bytes are gone when this returns: a long poll must not hold them.
-        let Answered { action, response } = match self.decode(peer, parts, body, request_id) {
-            Ok(Decoded::Call(command, call)) => self.call(command, call).await,
-            Ok(Decoded::Refused(refusal)) => self.refuse(refusal).await,
-            Err(answered) => answered,
-        };
-        let latency = start.elapsed();
-        self.metrics.answered(action, response.code, latency);
-        tracing::debug!(
-            action = action.map_or("unknown", Action::name),
-            peer = %peer.address,
-            status = response.status,
-            code = response.code,
-            latency_us = latency.as_micros() as u64,
-            request_id = std::str::from_utf8(&request_id).unwrap_or_default(),
-            "answered"
-        );
-        to_http(response)
-    }
-
-    /// Decodes a request, or answers one whose body did not come.
-    fn decode(
+    /// Decodes a request, which may be refused at once.
+    pub(crate) fn decode(
         &self,
         peer: Peer,
-        parts: Parts,
-        body: Result<Bytes, Fault>,
+        request: &tidegate_protocol::Request<'_>,
         request_id: RequestIdText,
     ) -> Result<Decoded, Answered> {
-        let headers = HeaderLookup(&parts.headers);
-        let request = to_protocol(&parts, &headers, body.as_deref().unwrap_or_default());
-        if let Err(fault) = &body {
-            return Err(Answered { action: None, response: refuse(&request, request_id, fault) });
-        }
         let now = system_time();
         let mut random = rand::random;
         let mut context = self.settings.context(now, request_id, self.receipt_key, peer.secure, &mut random);
-        let decoded = decode(&request, &mut context);
-        match self.authorize(peer, &parts.headers, now, &decoded) {
+        let decoded = decode(request, &mut context);
+        match self.authorize(peer, request.headers, now, &decoded) {
             Ok(()) => Ok(decoded),
             Err(fault) => Err(Answered { action: decoded.action(), response: decoded.refuse(&fault) }),
+        }
+    }
+
+    /// Answers a decoded request. Never fails: what cannot be done is an answer, too.
+    pub(crate) async fn answer(&self, decoded: Decoded) -> Answered {
+        match decoded {
+            Decoded::Call(command, call) => self.call(command, call).await,
+            Decoded::Refused(refusal) => self.refuse(refusal).await,
         }
     }
 
@@ -161,7 +122,7 @@ impl<S: Storage> Api<S> {
     fn authorize(
         &self,
         peer: Peer,
-        headers: &HeaderMap,
+        headers: &dyn Headers,
         now: Timestamp,
         decoded: &Decoded,
     ) -> Result<(), Fault> {
@@ -173,7 +134,7 @@ impl<S: Storage> Api<S> {
             source_ip: client.address,
             secure_transport: client.secure,
             now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
-            user_agent: headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
+            user_agent: headers.get("user-agent"),
             source_arn: None,
             source_account: None,
         };
@@ -273,6 +234,9 @@ pub(crate) fn to_http(response: tidegate_protocol::Response) -> Response<Full<By
     }
     if let Some(error) = response.error_header {
         headers.insert(QUERY_ERROR, HeaderValue::from_static(error));
+    }
+    if let Some(seconds) = response.retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
     }
     http
 }

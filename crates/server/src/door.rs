@@ -1,20 +1,20 @@
 //! The API listener's service from its first moment on: the API once the state is brought back, and until then the answer
 //! that it is being brought back.
 
-use crate::api::{Api, ApiSettings, HeaderLookup, plain, to_http, to_protocol};
-use crate::http::Peer;
+use crate::api::{Answered, Api, ApiSettings, HeaderLookup, plain, to_http, to_protocol};
+use crate::http::{Common, Connections, General, Peer};
 use crate::metrics::Metrics;
 use crate::shard::system_time;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
+use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tidegate_engine::MessageId;
 use tidegate_log::Storage;
-use tidegate_protocol::{Fault, ReceiptKey, refuse, refuse_verified};
+use tidegate_protocol::{Action, Fault, ReceiptKey, RequestIdText, refuse, refuse_verified};
 use tidegate_store::Progress;
 
 /// Leads to the API, which may not be there yet.
@@ -37,8 +37,42 @@ impl<S: Storage> Door<S> {
         assert!(opened.is_ok(), "a state is brought back once");
     }
 
+    /// How the connections of the listener are served.
+    pub(crate) fn connections(self: &Arc<Self>) -> impl Connections + use<S> {
+        let (direct, general) = (self.clone(), self.clone());
+        Common {
+            direct: move |peer, request: &tidegate_protocol::Request<'_>| direct.answer(peer, request),
+            general: General(move |peer, request| general.clone().answer_general(peer, request)),
+        }
+    }
+
     /// Answers one request. Never fails: what cannot be done is an answer, too.
-    pub(crate) async fn answer(
+    ///
+    /// It is decoded at once, so that a long poll does not hold its bytes.
+    fn answer(
+        self: &Arc<Self>,
+        peer: Peer,
+        request: &tidegate_protocol::Request<'_>,
+    ) -> impl Future<Output = tidegate_protocol::Response> + Send + use<S> {
+        let request_id = MessageId::from_random(rand::random()).encode();
+        let start = Instant::now();
+        let decoded = match self.api.get() {
+            Some(api) => api.decode(peer, request, request_id),
+            None => Err(Answered { action: None, response: self.turn_away(peer, request, request_id) }),
+        };
+        let door = self.clone();
+        async move {
+            let answered = match (decoded, door.api.get()) {
+                (Ok(decoded), Some(api)) => api.answer(decoded).await,
+                (Ok(_), None) => unreachable!("a door is never closed again"),
+                (Err(answered), _) => answered,
+            };
+            door.note(peer, request_id, start, answered)
+        }
+    }
+
+    /// Answers a request that came through hyper.
+    async fn answer_general(
         self: Arc<Self>,
         peer: Peer,
         request: Request<Incoming>,
@@ -46,45 +80,79 @@ impl<S: Storage> Door<S> {
         if request.method() == Method::GET && request.uri().path() == "/health" {
             return plain(StatusCode::OK, "ok\n");
         }
-        match self.api.get() {
-            Some(api) => api.answer(peer, request).await,
-            None => self.turn_away(peer, request).await,
-        }
+        let (parts, body) = request.into_parts();
+        let body = self.settings.collect(body).await;
+        let answering = {
+            let (parts, body) = (parts, body);
+            let headers = HeaderLookup(&parts.headers);
+            let request = to_protocol(&parts, &headers, body.as_deref().unwrap_or_default());
+            match &body {
+                Ok(_) => Ok(self.answer(peer, &request)),
+                Err(fault) => Err(self.refuse_unread(peer, &request, fault)),
+            }
+        };
+        to_http(match answering {
+            Ok(answering) => answering.await,
+            Err(refused) => refused,
+        })
+    }
+
+    /// Refuses a request whose body did not come.
+    fn refuse_unread(
+        &self,
+        peer: Peer,
+        request: &tidegate_protocol::Request<'_>,
+        fault: &Fault,
+    ) -> tidegate_protocol::Response {
+        let request_id = MessageId::from_random(rand::random()).encode();
+        let answered = Answered { action: None, response: refuse(request, request_id, fault) };
+        self.note(peer, request_id, Instant::now(), answered)
     }
 
     /// Tells a caller to come again; one who does not prove who it is learns not even that.
-    async fn turn_away(&self, peer: Peer, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (parts, body) = request.into_parts();
-        let request_id = MessageId::from_random(rand::random()).encode();
-        let body = self.settings.collect(body).await;
-        let start = Instant::now();
-        let headers = HeaderLookup(&parts.headers);
-        let request = to_protocol(&parts, &headers, body.as_deref().unwrap_or_default());
-        let response = match &body {
-            Err(fault) => refuse(&request, request_id, fault),
-            Ok(_) => {
-                let fault = Fault::Unavailable {
-                    reason: format!("it is recovering, {}", self.progress.look()).into(),
-                };
-                let mut random = rand::random;
-                // Signatures are all that is looked at, so the key of receipts is of no use yet.
-                let no_key = ReceiptKey([0; 16]);
-                let context =
-                    self.settings.context(system_time(), request_id, no_key, peer.secure, &mut random);
-                refuse_verified(&request, &context, &fault)
-            }
-        };
-        self.metrics.answered(None, response.code, start.elapsed());
-        let mut http = to_http(response);
-        if http.status() == StatusCode::SERVICE_UNAVAILABLE {
-            http.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_RECOVERY);
-        }
-        http
+    fn turn_away(
+        &self,
+        peer: Peer,
+        request: &tidegate_protocol::Request<'_>,
+        request_id: RequestIdText,
+    ) -> tidegate_protocol::Response {
+        let fault =
+            Fault::Unavailable { reason: format!("it is recovering, {}", self.progress.look()).into() };
+        let mut random = rand::random;
+        // Signatures are all that is looked at, so the key of receipts is of no use yet.
+        let no_key = ReceiptKey([0; 16]);
+        let context = self.settings.context(system_time(), request_id, no_key, peer.secure, &mut random);
+        let response = refuse_verified(request, &context, &fault);
+        let retry_after = (response.status == 503).then_some(RETRY_AFTER_S);
+        tidegate_protocol::Response { retry_after, ..response }
+    }
+
+    /// Counts and logs an answer that is about to leave.
+    fn note(
+        &self,
+        peer: Peer,
+        request_id: RequestIdText,
+        start: Instant,
+        answered: Answered,
+    ) -> tidegate_protocol::Response {
+        let Answered { action, response } = answered;
+        let latency = start.elapsed();
+        self.metrics.answered(action, response.code, latency);
+        tracing::debug!(
+            action = action.map_or("unknown", Action::name),
+            peer = %peer.address,
+            status = response.status,
+            code = response.code,
+            latency_us = latency.as_micros() as u64,
+            request_id = std::str::from_utf8(&request_id).unwrap_or_default(),
+            "answered"
+        );
+        response
     }
 }
 
 /// When to ask again while the state is brought back, in seconds.
-pub(crate) const RETRY_AFTER_RECOVERY: HeaderValue = HeaderValue::from_static("1");
+pub(crate) const RETRY_AFTER_S: u32 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,18 @@
 //! Where a request comes from when a proxy stands in between.
 
 use crate::http::Peer;
-use hyper::header::HeaderMap;
 use std::net::{IpAddr, SocketAddr};
+use tidegate_protocol::Headers;
 
 /// The client behind a trusted proxy: its address is the last of `X-Forwarded-For`, which the proxy itself wrote there,
 /// whereas all before it may be the client's invention. Without such headers the peer is the client.
-pub(crate) fn client(peer: Peer, headers: &HeaderMap) -> Peer {
+pub(crate) fn client(peer: Peer, headers: &dyn Headers) -> Peer {
     let last = |name| {
-        let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
-        value.rsplit(',').next().map(str::trim)
+        let mut last = None;
+        headers.visit(name, &mut |value| last = std::str::from_utf8(value).ok().map(str::to_owned));
+        last.and_then(|value| value.rsplit(',').next().map(|entry| entry.trim().to_owned()))
     };
-    let address = last("x-forwarded-for").and_then(parse_address);
+    let address = last("x-forwarded-for").and_then(|address| parse_address(&address));
     let secure = last("x-forwarded-proto").map(|scheme| scheme.eq_ignore_ascii_case("https"));
     Peer {
         address: address.map_or(peer.address, |address| address.to_canonical()),
@@ -29,15 +30,10 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyper::header::{HeaderName, HeaderValue};
 
     fn client_of(headers: &[(&'static str, &'static str)]) -> (String, bool) {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
         let peer = Peer { address: [10, 0, 0, 1].into(), secure: false };
-        let client = client(peer, &map);
+        let client = client(peer, &headers);
         (client.address.to_string(), client.secure)
     }
 

@@ -1,13 +1,20 @@
 //! Listening and serving HTTP/1.1, with a bound on everything a client can make the server hold.
 
+mod direct;
+mod patience;
+mod request;
+mod response;
+mod resumed;
+
 use crate::tls::{Encrypted, Tls};
 use bytes::Bytes;
+use direct::End;
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
 use prometheus_client::metrics::gauge::Gauge;
+use resumed::Resumed;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
@@ -67,21 +74,30 @@ pub(crate) fn scheme(secure: bool) -> &'static str {
     if secure { "https" } else { "http" }
 }
 
-/// Serves connections until `stop` changes, then lets requests under way end within the grace period.
-pub(crate) async fn serve<F, R, B>(
+/// How the connections of a listener are served.
+pub(crate) trait Connections: Clone + Send + 'static {
+    /// Serves one connection to its end; soon after `stop` becomes true there is one.
+    fn serve<I>(
+        self,
+        stream: I,
+        peer: Peer,
+        limits: Limits,
+        stop: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+}
+
+/// Serves connections until `stop` becomes true, then lets requests under way end within the grace period.
+pub(crate) async fn serve(
     listener: Listener,
     limits: Limits,
     open: Gauge,
     mut stop: watch::Receiver<bool>,
-    answer: F,
-) where
-    F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
-    R: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
+    connections: impl Connections,
+) {
     let Listener { socket, tls } = listener;
     let places = Arc::new(Semaphore::new(limits.connections_max));
-    let graceful = GracefulShutdown::new();
     loop {
         let place = places.clone().acquire_owned();
         let accepted = tokio::select! {
@@ -96,16 +112,14 @@ pub(crate) async fn serve<F, R, B>(
         // Answers are small and complete: waiting to fill packets only delays them.
         let _ = stream.set_nodelay(true);
         let peer = Peer { address: address.ip().to_canonical(), secure: tls.is_some() };
-        let (answer, watcher, open) = (answer.clone(), graceful.watcher(), open.clone());
-        let (tls, stopped) = (tls.clone(), stop.clone());
+        let (connections, open, tls, stop) = (connections.clone(), open.clone(), tls.clone(), stop.clone());
         open.inc();
         tokio::spawn(async move {
-            // A connection that ends badly is the client's affair.
             match tls {
-                None => drop(watcher.watch(connect(stream, peer, limits, answer)).await),
+                None => connections.serve(stream, peer, limits, stop).await,
                 Some(tls) => {
-                    if let Some(stream) = encrypt(&tls, stream, peer, stopped).await {
-                        drop(watcher.watch(connect(stream, peer, limits, answer)).await);
+                    if let Some(stream) = encrypt(&tls, stream, peer, stop.clone()).await {
+                        connections.serve(stream, peer, limits, stop).await;
                     }
                 }
             }
@@ -114,9 +128,16 @@ pub(crate) async fn serve<F, R, B>(
         });
     }
     drop(socket);
-    if tokio::time::timeout(limits.shutdown_grace, graceful.shutdown()).await.is_err() {
+    let all = u32::try_from(limits.connections_max).unwrap_or(u32::MAX);
+    if tokio::time::timeout(limits.shutdown_grace, places.acquire_many(all)).await.is_err() {
         tracing::warn!("some requests were still under way when the grace period ended");
     }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Without a sender it stops, too.
+    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Shakes hands; `None` when that fails or the server stops, and the connection is closed.
@@ -133,32 +154,73 @@ async fn encrypt(
     shaken.inspect_err(|error| tracing::debug!(peer = %peer.address, %error, "the TLS handshake failed")).ok()
 }
 
-fn connect<I, F, R, B>(
-    stream: I,
-    peer: Peer,
-    limits: Limits,
-    answer: F,
-) -> impl GracefulConnection<Error = hyper::Error>
+/// Serves every request through hyper.
+#[derive(Clone)]
+pub(crate) struct General<F>(pub(crate) F);
+
+impl<F, R, B> Connections for General<F>
 where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Fn(Peer, Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
-    let service = service_fn(move |request| {
-        let answer = answer(peer, request);
-        async move { Ok::<_, Infallible>(answer.await) }
-    });
-    let mut builder = hyper::server::conn::http1::Builder::new();
-    if limits.headers_max != HYPER_HEADERS_MAX {
-        // Asked for its own default, hyper would allocate room for so many headers with every request.
-        builder.max_headers(limits.headers_max);
+    async fn serve<I>(self, stream: I, peer: Peer, limits: Limits, mut stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = service_fn(move |request| {
+            let answer = self.0(peer, request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        let mut builder = hyper::server::conn::http1::Builder::new();
+        if limits.headers_max != HYPER_HEADERS_MAX {
+            // Asked for its own default, hyper would allocate room for so many headers with every request.
+            builder.max_headers(limits.headers_max);
+        }
+        let connection = builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.idle_timeout)
+            // The size of the buffer is a bound as well, but a loose one.
+            .max_header_size(limits.header_bytes_max)
+            .max_buf_size(limits.header_bytes_max)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = Box::pin(connection);
+        // A connection that ends badly is the client's affair.
+        tokio::select! {
+            _ = &mut connection => {}
+            () = stopped(&mut stop) => {
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
+            }
+        }
     }
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle_timeout)
-        // The size of the buffer is a bound as well, but a loose one.
-        .max_header_size(limits.header_bytes_max)
-        .max_buf_size(limits.header_bytes_max)
-        .serve_connection(TokioIo::new(stream), service)
+}
+
+/// Serves requests of the common form itself, and the rest of a connection through hyper from the first other one on.
+#[derive(Clone)]
+pub(crate) struct Common<A, F> {
+    /// Decodes a common request; what it returns answers it, and holds nothing of it.
+    pub(crate) direct: A,
+    pub(crate) general: General<F>,
+}
+
+impl<A, D, F> Connections for Common<A, F>
+where
+    A: Fn(Peer, &tidegate_protocol::Request<'_>) -> D + Clone + Send + Sync + 'static,
+    D: Future<Output = tidegate_protocol::Response> + Send + 'static,
+    F: Clone + Send + Sync + 'static,
+    General<F>: Connections,
+{
+    async fn serve<I>(self, mut stream: I, peer: Peer, limits: Limits, mut stop: watch::Receiver<bool>)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        match direct::serve(&mut stream, peer, limits, &mut stop, &self.direct).await {
+            End::Closed => {}
+            End::Uncommon(read) => {
+                // On the heap: few connections come to this, and those that do not should not have room for it.
+                Box::pin(self.general.serve(Resumed::new(read, stream), peer, limits, stop)).await;
+            }
+        }
+    }
 }

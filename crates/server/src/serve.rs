@@ -10,7 +10,7 @@ use crate::api::{Api, ApiSettings};
 use crate::config::{AdminToken, Config, ConfigError, DeclaredCredential, Durability};
 use crate::declared::{self, DeclarationError};
 use crate::door::Door;
-use crate::http::{self, Limits, Listener};
+use crate::http::{self, General, Limits, Listener};
 use crate::metrics::Metrics;
 use crate::recovery;
 use crate::shard::Shard;
@@ -142,13 +142,12 @@ async fn serve<S: Storage>(
     let door = Arc::new(Door::new(settings.clone(), metrics.clone(), progress.clone()));
     let admin = Arc::new(Admin::new(Guard { token }, progress.clone()));
     let (stop, stopped) = watch::channel(false);
-    let answering = door.clone();
     let serving = tokio::spawn(http::serve(
         api_listener,
         limits,
         metrics.connections.clone(),
         stopped.clone(),
-        move |peer, request| answering.clone().answer(peer, request),
+        door.connections(),
     ));
     let answering = admin.clone();
     let administering = tokio::spawn(http::serve(
@@ -156,7 +155,7 @@ async fn serve<S: Storage>(
         Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits },
         Default::default(),
         stopped.clone(),
-        move |peer, request| answering.clone().answer(peer, request),
+        General(move |peer, request| answering.clone().answer(peer, request)),
     ));
 
     let recovered = tokio::select! {
@@ -170,7 +169,7 @@ async fn serve<S: Storage>(
     let receipt_key = ReceiptKey(recovered.identity);
     let (shard, threads) = Shard::start(recovered, &metrics.log);
     declared::create(&shard, &config.queues).await?;
-    door.open(Api { shard: shard.clone(), metrics: metrics.clone(), receipt_key, settings });
+    door.open(Api { shard: shard.clone(), receipt_key, settings });
     admin.open(Pages {
         shard: shard.clone(),
         metrics,

@@ -10,7 +10,7 @@ mod sign;
 
 use super::*;
 use crate::admin::{Admin, Guard, Pages, QueueApi};
-use crate::http::{Limits, Listener, serve};
+use crate::http::{General, Limits, Listener, serve};
 use crate::shard::Shard;
 use sign::Signer;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -60,13 +60,12 @@ impl Starting {
         let socket = || async { TcpListener::bind("127.0.0.1:0").await.unwrap() };
         let (api, administration) = (socket().await, socket().await);
         let (api_address, admin_address) = (api.local_addr().unwrap(), administration.local_addr().unwrap());
-        let answering = door.clone();
         tokio::spawn(serve(
             Listener { socket: api, tls: None },
             LIMITS,
             Default::default(),
             stopped.clone(),
-            move |peer, request| answering.clone().answer(peer, request),
+            door.connections(),
         ));
         let answering = admin.clone();
         tokio::spawn(serve(
@@ -74,7 +73,7 @@ impl Starting {
             LIMITS,
             Default::default(),
             stopped,
-            move |peer, request| answering.clone().answer(peer, request),
+            General(move |peer, request| answering.clone().answer(peer, request)),
         ));
         Starting { door, admin, metrics, settings, api_address, admin_address, stop }
     }
@@ -86,7 +85,6 @@ impl Starting {
         let (shard, _) = Shard::start(recovered, &self.metrics.log);
         self.door.open(Api {
             shard: shard.clone(),
-            metrics: self.metrics.clone(),
             receipt_key: ReceiptKey([1; 16]),
             settings: self.settings.clone(),
         });
