@@ -1,7 +1,7 @@
 //! The engine's durable state as plain data; what a checkpoint keeps, beside the log, of everything before it.
 
 use crate::engine::{Config, Engine, Moved};
-use crate::queue::{Held, Messages, MoveTask, MoveTasks, Queue, Waiting};
+use crate::queue::{HashKey, Held, Messages, MoveTask, MoveTasks, Queue, Waiting};
 use crate::{Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
 
 /// Everything an engine needs to go on, without message bodies.
@@ -61,7 +61,7 @@ impl Engine {
             at: self.at,
             next_queue: self.next_queue,
             next_seq: self.next_seq,
-            queues: self.queues.values().map(queue).collect(),
+            queues: self.queues.values().map(|boxed| queue(boxed)).collect(),
             deleted: self.deleted.iter().cloned().collect(),
         }
     }
@@ -86,7 +86,7 @@ impl Engine {
                 created_at: queue.created_at,
                 modified_at: queue.modified_at,
                 purged_at: queue.purged_at,
-                messages: Held::restore(queue.messages),
+                messages: Held::restore(queue.messages, HashKey::new(config.hash_key)),
                 move_tasks: MoveTasks::restore(queue.move_tasks),
                 waiting: Waiting::default(),
                 armed_at: None,
@@ -95,7 +95,7 @@ impl Engine {
             for (sent_as, seq) in restored.messages.moved() {
                 engine.moved.insert(Moved { sent_as, queue: restored.id, seq });
             }
-            engine.queues.insert(restored.id, restored);
+            engine.queues.insert(restored.id, Box::new(restored));
         }
         engine
     }

@@ -50,3 +50,35 @@ impl fmt::Display for Timestamp {
         write!(f, "{}", self.0)
     }
 }
+
+/// A [`Timestamp`] in six bytes, for what there is a lot of: instants up to the year 10,889, later ones count as that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShortTimestamp([u16; 3]);
+
+impl From<Timestamp> for ShortTimestamp {
+    fn from(at: Timestamp) -> Self {
+        let millis = at.as_millis().min((1 << 48) - 1);
+        ShortTimestamp([0, 16, 32].map(|shift| (millis >> shift) as u16))
+    }
+}
+
+impl From<ShortTimestamp> for Timestamp {
+    fn from(ShortTimestamp([low, middle, high]): ShortTimestamp) -> Self {
+        Timestamp(u64::from(low) | u64::from(middle) << 16 | u64::from(high) << 32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_timestamps_are_exact_for_thousands_of_years() {
+        let last = (1 << 48) - 1;
+        for millis in [0, 1, 0xffff, 0x1_0000, 1_790_000_000_123, 0xffff_0000_ffff, last] {
+            let at = Timestamp::from_millis(millis);
+            assert_eq!(Timestamp::from(ShortTimestamp::from(at)), at);
+        }
+        assert_eq!(Timestamp::from(ShortTimestamp::from(Timestamp::MAX)).as_millis(), last);
+    }
+}

@@ -106,6 +106,7 @@ pub fn recover_watched<S: Storage>(
         contents = snapshot::decode(checkpoint.payload).map_err(undecodable)?;
         report.from_checkpoint = true;
     }
+    let config = Config { hash_key: opened.identity, ..config };
     let mut engine = Engine::restore(config, contents.snapshot);
     let mut segments = contents.segments;
     progress.add(payload_bytes, 0);

@@ -180,7 +180,7 @@ impl Engine {
             let policy = queue.attributes.redrive_policy.as_ref();
             policy.is_some_and(|policy| policy.dead_letter_target == *address)
         };
-        let sources = self.queues.values().filter(names_it).map(|queue| queue.id);
+        let sources = self.queues.values().map(|queue| &**queue).filter(names_it).map(|queue| queue.id);
         self.unsettled.extend(sources);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The only place where durable state changes.
 
 use super::{Engine, Moved};
-use crate::queue::{Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
+use crate::queue::{HashKey, Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
 use crate::{
     Event, MessageId, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp,
 };
@@ -32,7 +32,7 @@ impl Engine {
                     created_at: at,
                     modified_at: at,
                     purged_at: None,
-                    messages: Held::new(&defaults_changed),
+                    messages: Held::new(&defaults_changed, HashKey::new(self.config.hash_key)),
                     move_tasks: MoveTasks::default(),
                     attributes: defaults_changed,
                     waiting: Waiting::default(),
@@ -41,7 +41,7 @@ impl Engine {
                 };
                 let former = self.names.insert(address.clone(), *queue);
                 assert!(former.is_none(), "a name belongs to one queue");
-                self.queues.insert(*queue, created);
+                self.queues.insert(*queue, Box::new(created));
                 self.note_policy(*queue, attributes);
             }
             Event::QueueDeleted { queue } => {

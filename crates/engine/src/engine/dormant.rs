@@ -27,7 +27,7 @@ impl Engine {
             let firsts: Vec<_> = queue.messages.backlog().into_iter().flat_map(Backlog::evictable).collect();
             firsts.into_iter().map(move |first| ChunkId { queue: queue_id, first })
         };
-        self.queues.iter().flat_map(chunks)
+        self.queues.iter().map(|(id, queue)| (id, &**queue)).flat_map(chunks)
     }
 
     /// Takes a chunk out of memory. The caller keeps it until the engine asks for it; the engine forgets it with

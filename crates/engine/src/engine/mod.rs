@@ -39,6 +39,9 @@ pub struct Config {
     pub in_flight_max: usize,
     /// The same for FIFO queues.
     pub fifo_in_flight_max: usize,
+    /// Key of the hashes that stand for deduplication ids. Default zero; a server has a secret one, and keeps it: under
+    /// another key the ids in a snapshot are not found.
+    pub hash_key: [u8; 16],
 }
 
 impl Default for Config {
@@ -47,6 +50,7 @@ impl Default for Config {
             cooldown: limits::COOLDOWN,
             in_flight_max: limits::IN_FLIGHT_MAX,
             fifo_in_flight_max: limits::FIFO_IN_FLIGHT_MAX,
+            hash_key: [0; 16],
         }
     }
 }
@@ -75,7 +79,8 @@ pub struct Engine {
     pub(crate) next_queue: u64,
     pub(crate) next_seq: u64,
     pub(crate) names: BTreeMap<QueueAddress, QueueId>,
-    pub(crate) queues: BTreeMap<QueueId, Queue>,
+    /// In boxes: queues are big, and nodes of the map half empty.
+    pub(crate) queues: BTreeMap<QueueId, Box<Queue>>,
     /// Names that may not be used again yet, in the order they were deleted.
     pub(crate) deleted: VecDeque<(Timestamp, QueueAddress)>,
     /// The time of the newest event.

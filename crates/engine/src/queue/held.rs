@@ -1,7 +1,7 @@
 //! The messages of a queue, whatever its type.
 
 use super::backlog::Backlog;
-use super::fifo::{Fifo, FifoMessages};
+use super::fifo::{Fifo, FifoMessages, HashKey};
 use super::standard::{Released, Standard, StandardMessages};
 use super::{Stored, Touched};
 use crate::{Counts, MessageSeq, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 /// What both types of queue can do; each type's own operations are reached through its variant.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one for each queue, and FIFO queues are not the most of them")]
 pub(crate) enum Held {
     Standard(Standard),
     Fifo(Fifo),
@@ -24,10 +23,10 @@ pub(crate) struct Moving {
 }
 
 impl Held {
-    pub(crate) fn new(attributes: &QueueAttributes) -> Self {
+    pub(crate) fn new(attributes: &QueueAttributes, hash_key: HashKey) -> Self {
         match attributes.fifo {
             None => Held::Standard(Standard::default()),
-            Some(_) => Held::Fifo(Fifo::default()),
+            Some(_) => Held::Fifo(Fifo::new(hash_key)),
         }
     }
 
@@ -104,12 +103,7 @@ impl Held {
         match self {
             Held::Standard(standard) if is_delayed => standard.add_delayed(stored, visible_at, group),
             Held::Standard(standard) => standard.add(stored, group),
-            Held::Fifo(fifo) => {
-                fifo.add(stored, group.unwrap_or_default(), is_delayed);
-                if let Some(id) = &message.deduplication_id {
-                    fifo.remember_sent(id, &stored, message.id);
-                }
-            }
+            Held::Fifo(fifo) => fifo.accept(stored, message, is_delayed),
         }
     }
 
@@ -252,10 +246,10 @@ impl Held {
         }
     }
 
-    pub(crate) fn restore(messages: Messages) -> Self {
+    pub(crate) fn restore(messages: Messages, hash_key: HashKey) -> Self {
         match messages {
             Messages::Standard(messages) => Held::Standard(Standard::restore(messages)),
-            Messages::Fifo(messages) => Held::Fifo(Fifo::restore(messages)),
+            Messages::Fifo(messages) => Held::Fifo(Fifo::restore(messages, hash_key)),
         }
     }
 }

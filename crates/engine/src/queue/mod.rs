@@ -9,6 +9,8 @@ mod in_flight;
 mod move_task;
 mod ordered;
 mod peek;
+mod pool;
+mod row;
 mod sealed;
 mod standard;
 mod tenants;
@@ -17,8 +19,8 @@ mod waiting;
 
 pub(crate) use backlog::Backlog;
 pub use chunk::{Chunk, ChunkMalformed, Stored};
-pub(crate) use fifo::Repetition;
 pub use fifo::{Attempt, FifoMessage, FifoMessages, FifoState, Remembered, Turn};
+pub(crate) use fifo::{HashKey, Repetition};
 pub(crate) use held::Held;
 pub use held::Messages;
 pub use move_task::{MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome};

@@ -2,21 +2,23 @@
 //!
 //! The standard library's B-tree is half empty after inserts in rising order, which is how nearly everything comes to a
 //! queue. Here the entries lie in blocks: the highest ones in an open block, which is filled to the brim before the next
-//! one starts; the others in closed blocks, found through a tree of a key for each block.
+//! one starts; the others in closed blocks, which are found by their lowest keys.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+mod closed;
+
+use closed::{Closed, upper_part};
+use std::fmt::Debug;
 
 /// An entry of an [`Ordered`] set.
 pub(crate) trait Keyed {
     /// What an entry is found by.
-    type Key: Copy + Ord;
+    type Key: Copy + Ord + Debug;
     /// The entry's own key, which must not change while it is in a set.
     fn key(&self) -> Self::Key;
 }
 
 /// A pair is its own key.
-impl<A: Copy + Ord, B: Copy + Ord> Keyed for (A, B) {
+impl<A: Copy + Ord + Debug, B: Copy + Ord + Debug> Keyed for (A, B) {
     type Key = Self;
 
     fn key(&self) -> Self {
@@ -29,21 +31,20 @@ const BLOCK_BYTES: usize = 2_048;
 /// Entries for which an emptied set keeps room.
 const SPARE: usize = 8;
 
-/// Entries with different keys, lowest first. Every operation takes the logarithm of their number; adding at the end and
-/// taking from the open block takes constant time.
+/// Entries with different keys, lowest first. Operations take the logarithm of their number; adding at the end and taking
+/// from the open block takes constant time.
 ///
-/// Invariants: no closed block is empty; the key of a closed block lies above the entries of the blocks before and not
-/// above its own; the entries of the open block lie above all others.
+/// Invariant: the entries of the open block lie above all others.
 #[derive(Debug)]
 pub(crate) struct Ordered<T: Keyed> {
-    closed: BTreeMap<T::Key, Vec<T>>,
+    closed: Closed<T>,
     open: Vec<T>,
     len: usize,
 }
 
 impl<T: Keyed> Default for Ordered<T> {
     fn default() -> Self {
-        Ordered { closed: BTreeMap::new(), open: Vec::new(), len: 0 }
+        Ordered { closed: Closed::default(), open: Vec::new(), len: 0 }
     }
 }
 
@@ -64,21 +65,20 @@ impl<T: Keyed> Ordered<T> {
     }
 
     pub(crate) fn get(&self, key: T::Key) -> Option<&T> {
-        let block = if self.is_in_open(key) { &self.open } else { self.closed_block(key)?.1 };
+        let block = if self.is_in_open(key) { &self.open } else { self.closed.get(self.closed.find(key)?) };
         place(block, key).ok().map(|at| &block[at])
     }
 
     /// The entry with that key, to change anything but the key.
     pub(crate) fn get_mut(&mut self, key: T::Key) -> Option<&mut T> {
         let block =
-            if self.is_in_open(key) { &mut self.open } else { self.closed.range_mut(..=key).next_back()?.1 };
+            if self.is_in_open(key) { &mut self.open } else { self.closed.get_mut(self.closed.find(key)?) };
         place(block, key).ok().map(|at| &mut block[at])
     }
 
     /// The entry with the lowest key.
     pub(crate) fn first(&self) -> Option<&T> {
-        let lowest = self.closed.first_key_value().map_or(&self.open, |(_, block)| block);
-        lowest.first()
+        self.closed.first().unwrap_or(&self.open).first()
     }
 
     /// Puts in an entry.
@@ -86,19 +86,20 @@ impl<T: Keyed> Ordered<T> {
     /// # Panics
     /// If there is one with its key.
     pub(crate) fn insert(&mut self, entry: T) {
-        let key = entry.key();
         self.len += 1;
-        if self.open.is_empty() {
-            // So that what is in the open block tells where an entry belongs.
-            self.open = self.closed.pop_last().map_or(std::mem::take(&mut self.open), |(_, block)| block);
+        // So that what is in the open block tells where an entry belongs.
+        if self.open.is_empty()
+            && let Some(highest) = self.closed.pop()
+        {
+            self.open = highest;
         }
-        match self.open.last() {
-            Some(last) if key <= last.key() => self.insert_within(entry),
-            _ => {
-                self.close_if_full();
-                self.open.push(entry);
-            }
+        if self.open.last().is_some_and(|last| entry.key() <= last.key()) {
+            return self.insert_within(entry);
         }
+        if self.open.len() == Self::BLOCK_MAX {
+            self.closed.push(std::mem::take(&mut self.open));
+        }
+        self.open.push(entry);
     }
 
     /// Puts in an entry below the highest one.
@@ -107,52 +108,43 @@ impl<T: Keyed> Ordered<T> {
         if self.is_in_open(key) || self.closed.is_empty() {
             if self.open.len() == Self::BLOCK_MAX {
                 let upper = split_off_half(&mut self.open);
-                let lower = std::mem::replace(&mut self.open, upper);
-                self.closed.insert(lower[0].key(), lower);
+                self.closed.push(std::mem::replace(&mut self.open, upper));
                 return self.insert_within(entry);
             }
             return put(&mut self.open, entry);
         }
-        let Some((first, block)) = self.closed.range_mut(..=key).next_back() else {
-            // Below everything: the first block begins with it from now on.
-            let (_, block) = self.closed.pop_first().expect("it is not empty");
-            self.closed.insert(key, block);
+        let Some(at) = self.closed.find(key) else {
+            self.closed.extend_down(key);
             return self.insert_within(entry);
         };
+        let block = self.closed.get_mut(at);
         if block.len() == Self::BLOCK_MAX {
-            let (first, upper) = (*first, split_off_half(block));
-            self.closed.insert(upper[0].key(), upper);
-            assert!(first <= key, "it belongs to one of the two");
+            let upper = split_off_half(block);
+            self.closed.insert_after(at, upper);
             return self.insert_within(entry);
         }
         put(block, entry);
     }
 
-    fn close_if_full(&mut self) {
-        if self.open.len() == Self::BLOCK_MAX {
-            let full = std::mem::take(&mut self.open);
-            self.closed.insert(full[0].key(), full);
-        }
-    }
-
     pub(crate) fn remove(&mut self, key: T::Key) -> Option<T> {
         if self.is_in_open(key) {
-            let at = place(&self.open, key).ok()?;
-            let removed = self.open.remove(at);
+            let removed = self.open.remove(place(&self.open, key).ok()?);
             self.len -= 1;
             if self.open.is_empty() {
                 self.open.shrink_to(SPARE);
             }
             return Some(removed);
         }
-        let (first, block) = self.closed.range_mut(..=key).next_back()?;
-        let (first, at) = (*first, place(block, key).ok()?);
-        let removed = block.remove(at);
+        let at = self.closed.find(key)?;
+        let block = self.closed.get_mut(at);
+        let removed = block.remove(place(block, key).ok()?);
         self.len -= 1;
         match block.len() {
-            0 => drop(self.closed.remove(&first)),
+            0 => drop(self.closed.remove(at)),
             // Looked at when it has halved, and not each time.
-            left if left < Self::BLOCK_MAX && left.is_power_of_two() => self.merge(first),
+            left if left < Self::BLOCK_MAX && left.is_power_of_two() => {
+                self.closed.merge(at, Self::BLOCK_MAX * 3 / 4);
+            }
             _ => {}
         }
         Some(removed)
@@ -162,45 +154,20 @@ impl<T: Keyed> Ordered<T> {
         self.remove(self.first()?.key())
     }
 
-    /// Puts a closed block together with a neighbour, if that leaves room in it.
-    fn merge(&mut self, first: T::Key) {
-        let len = |(key, block): (&T::Key, &Vec<T>)| (*key, block.len());
-        let own = self.closed[&first].len();
-        let after = self.closed.range((Bound::Excluded(first), Bound::Unbounded)).next().map(len);
-        let before = self.closed.range(..first).next_back().map(len);
-        let fits = |&(_, other): &(T::Key, usize)| own + other <= Self::BLOCK_MAX * 3 / 4;
-        let (lower, upper) = match (before.filter(fits), after.filter(fits)) {
-            (_, Some((after, _))) => (first, after),
-            (Some((before, _)), None) => (before, first),
-            (None, None) => {
-                let block = self.closed.get_mut(&first).expect("it is there");
-                return block.shrink_to(own * 2);
-            }
-        };
-        let mut upper = self.closed.remove(&upper).expect("it is there");
-        let block = self.closed.get_mut(&lower).expect("it is there");
-        block.append(&mut upper);
-    }
-
     /// All entries, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.closed.values().flatten().chain(&self.open)
+        self.closed.iter().chain(&self.open)
     }
 
     /// The entries with that key or a higher one, lowest first.
     pub(crate) fn from(&self, key: T::Key) -> impl Iterator<Item = &T> {
-        let first = self.closed_block(key).map_or(key, |(first, _)| first);
-        let closed = self.closed.range(first..).flat_map(|(_, block)| block);
-        closed.chain(&self.open).skip_while(move |entry| entry.key() < key)
+        let is_in_open = self.is_in_open(key);
+        let open = if is_in_open { upper_part(&self.open, key) } else { &self.open };
+        (!is_in_open).then(|| self.closed.from(key)).into_iter().flatten().chain(open)
     }
 
     fn is_in_open(&self, key: T::Key) -> bool {
         self.open.first().is_some_and(|first| first.key() <= key)
-    }
-
-    /// The closed block whose range covers a key, and what it is found by.
-    fn closed_block(&self, key: T::Key) -> Option<(T::Key, &Vec<T>)> {
-        self.closed.range(..=key).next_back().map(|(first, block)| (*first, block))
     }
 }
 

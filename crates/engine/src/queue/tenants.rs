@@ -5,11 +5,11 @@
 //! follows from the counts in flight, and at most nine tenants can have more than a tenth of a queue's.
 
 use super::ordered::{Keyed, Ordered};
+use super::pool::Pool;
 use super::standard::Released;
 use super::visible::Visible;
 use super::{Stored, Touched};
 use crate::{MessageSeq, limits};
-use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ struct Tenant {
 /// enough messages in flight to be noisy, and `members` every message that has a tenant.
 #[derive(Debug, Default)]
 pub(super) struct Tenants {
-    slots: Slab<Tenant>,
+    slots: Pool<Tenant>,
     by_key: BTreeMap<Arc<str>, TenantIndex>,
     members: Ordered<Member>,
     by_first: BTreeMap<MessageSeq, TenantIndex>,
@@ -66,11 +66,11 @@ impl Tenants {
     }
 
     fn tenant(&self, index: TenantIndex) -> &Tenant {
-        &self.slots[index.0 as usize]
+        self.slots.get(index.0)
     }
 
     fn tenant_mut(&mut self, index: TenantIndex) -> &mut Tenant {
-        &mut self.slots[index.0 as usize]
+        self.slots.get_mut(index.0)
     }
 
     /// The tenant of a message, if it has one.
@@ -100,8 +100,7 @@ impl Tenants {
     fn add(&mut self, key: Arc<str>) -> TenantIndex {
         let visible = Visible::default();
         let tenant = Tenant { key: key.clone(), visible, listed: None, in_flight: 0, len: 0 };
-        let slot = self.slots.insert(tenant);
-        let index = TenantIndex(u32::try_from(slot).expect("a queue has fewer tenants than four billion"));
+        let index = TenantIndex(self.slots.insert(tenant));
         self.by_key.insert(key, index);
         index
     }
@@ -113,14 +112,14 @@ impl Tenants {
         tenant.len -= 1;
         if tenant.len == 0 {
             assert!(tenant.listed.is_none() && tenant.in_flight == 0, "a tenant without messages is idle");
-            let gone = self.slots.remove(index.0 as usize);
+            let gone = self.slots.remove(index.0);
             self.by_key.remove(&gone.key);
         }
     }
 
     /// Changes which messages of a tenant are visible.
     pub(super) fn change<R>(&mut self, index: TenantIndex, change: impl FnOnce(&mut Visible) -> R) -> R {
-        let tenant = &mut self.slots[index.0 as usize];
+        let tenant = self.slots.get_mut(index.0);
         let before = tenant.visible.len();
         let result = change(&mut tenant.visible);
         self.visible_count = self.visible_count + tenant.visible.len() - before;
@@ -173,7 +172,7 @@ impl Tenants {
                 return;
             }
             if !noisy.contains(index) {
-                found.extend(self.slots[index.0 as usize].visible.first(max));
+                found.extend(self.slots.get_mut(index.0).visible.first(max));
                 found.sort_unstable();
                 found.truncate(max);
             }
@@ -208,7 +207,7 @@ impl Tenants {
 
     /// Visible messages that are not untouched.
     pub(super) fn returned(&self) -> impl Iterator<Item = &Touched> {
-        self.slots.iter().flat_map(|(_, tenant)| tenant.visible.returned().iter())
+        self.slots.iter().flat_map(|tenant| tenant.visible.returned().iter())
     }
 
     /// Puts in the visible messages of a tenant that has none.

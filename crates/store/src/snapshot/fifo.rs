@@ -70,8 +70,8 @@ fn take_message(groups: usize, fields: &mut Fields) -> Result<FifoMessage, Decod
 }
 
 fn put_remembered(accepted: &Remembered, out: &mut Vec<u8>) {
-    out.put_text(&accepted.id);
-    out.put_text(&accepted.group);
+    out.extend_from_slice(&accepted.id_hash);
+    out.extend_from_slice(&accepted.group_hash.to_le_bytes());
     out.put_number(accepted.sent_at.as_millis());
     out.extend_from_slice(&accepted.message_id.0);
     out.put_number(accepted.seq.0);
@@ -79,8 +79,8 @@ fn put_remembered(accepted: &Remembered, out: &mut Vec<u8>) {
 
 fn take_remembered(fields: &mut Fields) -> Result<Remembered, DecodeError> {
     Ok(Remembered {
-        id: take_text(fields)?,
-        group: take_text(fields)?,
+        id_hash: fields.fixed()?,
+        group_hash: u64::from_le_bytes(fields.fixed()?),
         sent_at: take_timestamp(fields)?,
         message_id: MessageId(fields.fixed()?),
         seq: take_seq(fields)?,

@@ -1,16 +1,16 @@
 //! The deduplication ids of the last five minutes.
 
-use crate::{DeduplicationScope, MessageId, MessageSeq, Timestamp, limits};
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use crate::queue::ordered::Ordered;
+use crate::queue::row::Row;
+use crate::{MessageId, MessageSeq, Timestamp, limits};
 
 /// An accepted message whose repetition is a duplicate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// Its `MessageDeduplicationId`.
-    pub id: Arc<str>,
-    /// Its group.
-    pub group: Arc<str>,
+    /// The hash of its `MessageDeduplicationId`, under the key of [`Config`](crate::Config).
+    pub id_hash: [u8; 16],
+    /// The hash of its group's name, likewise.
+    pub group_hash: u64,
     /// When it was accepted; duplicates do not prolong the interval.
     pub sent_at: Timestamp,
     /// What the answer to a duplicate repeats.
@@ -19,55 +19,104 @@ pub struct Remembered {
     pub seq: MessageSeq,
 }
 
+/// Parts of both hashes, and the place in the row of what they stand for.
+///
+/// Who looks for an id in any group finds all its entries side by side, who looks in one group only those of that group.
+type IndexEntry = ((u32, u32), u32);
+
 /// Ids outlive their messages: what was received and deleted still has duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Deduplication {
-    /// Under each id one message, or one of each group that used it, oldest first. So both scopes find theirs, also
-    /// after the scope was changed.
-    by_id: HashMap<Arc<str>, Vec<Remembered>>,
     /// In the order in which they are forgotten.
-    order: VecDeque<(Timestamp, Arc<str>)>,
+    row: Row<Remembered>,
+    index: Ordered<IndexEntry>,
+}
+
+impl Remembered {
+    fn index_entry(&self, number: u32) -> IndexEntry {
+        ((short(&self.id_hash), self.group_hash as u32), number)
+    }
+}
+
+fn short(id_hash: &[u8; 16]) -> u32 {
+    let [a, b, c, d, ..] = *id_hash;
+    u32::from_le_bytes([a, b, c, d])
 }
 
 impl Deduplication {
-    /// The message that one with this id and group would repeat.
-    pub(super) fn find(&self, scope: DeduplicationScope, id: &str, group: &str) -> Option<&Remembered> {
-        let mut known = self.by_id.get(id)?.iter();
-        match scope {
-            DeduplicationScope::Queue => known.next(),
-            DeduplicationScope::MessageGroup => known.find(|known| *known.group == *group),
-        }
+    /// The message that one with this id would repeat: the first one that was accepted of those with the id, in any group
+    /// or in its own.
+    pub(super) fn find(&self, id_hash: &[u8; 16], group_hash: Option<u64>) -> Option<&Remembered> {
+        let of_group = |hash: u32| group_hash.is_none_or(|group| group as u32 == hash);
+        let id = short(id_hash);
+        let near = self.index.from(((id, group_hash.unwrap_or(0) as u32), 0));
+        let near = near.take_while(|((other, group), _)| *other == id && of_group(*group));
+        let near = near.map(|(_, number)| self.row.get(*number).expect("the index lists what there is"));
+        let same = near.filter(|known| {
+            known.id_hash == *id_hash && group_hash.is_none_or(|group| group == known.group_hash)
+        });
+        same.min_by_key(|known| known.seq)
     }
 
     pub(super) fn remember(&mut self, accepted: Remembered) {
-        self.order.push_back((accepted.sent_at, accepted.id.clone()));
-        // Nearly always the only one.
-        let known = self.by_id.entry(accepted.id.clone()).or_insert_with(|| Vec::with_capacity(1));
-        known.push(accepted);
+        let number = self.row.push(accepted);
+        self.index.insert(accepted.index_entry(number));
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) {
-        let over = |sent_at: Timestamp| sent_at + limits::DEDUPLICATION_INTERVAL <= now;
-        while self.order.front().is_some_and(|(sent_at, _)| over(*sent_at))
-            && let Some((_, id)) = self.order.pop_front()
+        while self.next_end().is_some_and(|end| end <= now)
+            && let Some((number, forgotten)) = self.row.pop_first()
         {
-            let known = self.by_id.get_mut(&id).expect("every id in the order is known");
-            known.remove(0);
-            if known.is_empty() {
-                self.by_id.remove(&id);
-            }
+            let listed = self.index.remove(forgotten.index_entry(number));
+            assert!(listed.is_some(), "the index lists what there is");
         }
     }
 
     /// When the next id is forgotten.
     pub(super) fn next_end(&self) -> Option<Timestamp> {
-        self.order.front().map(|(sent_at, _)| *sent_at + limits::DEDUPLICATION_INTERVAL)
+        self.row.first().map(|known| known.sent_at + limits::DEDUPLICATION_INTERVAL)
     }
 
     /// Everything remembered, oldest first.
     pub(super) fn to_vec(&self) -> Vec<Remembered> {
-        let mut all: Vec<_> = self.by_id.values().flatten().cloned().collect();
-        all.sort_unstable_by_key(|known| known.seq);
-        all
+        self.row.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hashes of which the index tells nothing apart but the first bytes of the id.
+    fn accepted(seq: u64, id: u8, group: u64) -> Remembered {
+        let mut id_hash = [7; 16];
+        id_hash[15] = id;
+        Remembered {
+            id_hash,
+            group_hash: group << 32 | 9,
+            sent_at: Timestamp::from_millis(seq),
+            message_id: MessageId([id; 16]),
+            seq: MessageSeq(seq),
+        }
+    }
+
+    #[test]
+    fn hashes_that_share_their_place_in_the_index_are_told_apart() {
+        let mut memory = Deduplication::default();
+        // Three ids, in four groups one after the other.
+        (0..12).for_each(|n| memory.remember(accepted(n, n as u8 % 3, n / 3)));
+        let find = |memory: &Deduplication, id, group: Option<u64>| {
+            let sought = accepted(0, id, group.unwrap_or(0));
+            memory.find(&sought.id_hash, group.map(|_| sought.group_hash)).map(|known| known.seq.0)
+        };
+        for id in 0..3 {
+            assert_eq!(find(&memory, id, None), Some(u64::from(id)), "the oldest");
+            (0..4).for_each(|g| assert_eq!(find(&memory, id, Some(g)), Some(u64::from(id) + 3 * g)));
+            assert_eq!(find(&memory, id, Some(4)), None);
+        }
+        assert_eq!(find(&memory, 3, None), None);
+        memory.forget_expired(Timestamp::from_millis(3) + limits::DEDUPLICATION_INTERVAL);
+        assert_eq!([0, 1, 2].map(|id| find(&memory, id, None)), [Some(6), Some(4), Some(5)]);
+        assert_eq!([0, 1].map(|id| find(&memory, id, Some(1))), [None, Some(4)]);
     }
 }

@@ -1,8 +1,9 @@
 //! Message groups: which messages each has, and which group is served next.
 
+use super::entry::{Entry, Link};
 use crate::MessageSeq;
-use slab::Slab;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use crate::queue::ordered::Ordered;
+use crate::queue::pool::Pool;
 use std::sync::Arc;
 
 /// A group's turn: groups are served in this order.
@@ -17,7 +18,7 @@ pub struct Turn {
     pub delivery: u64,
 }
 
-/// The place of a group in memory.
+/// The place of a group in memory. Nothing that can be observed depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupIndex(u32);
 
@@ -25,17 +26,36 @@ pub(super) struct GroupIndex(u32);
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) key: Arc<str>,
-    /// All its messages in order. Those that were received are the first.
-    messages: VecDeque<MessageSeq>,
+    /// Its oldest message and its newest one; those between are linked. What was received comes first.
+    first: Link,
+    last: Link,
     /// Its turn when its first message is one that was received.
     served: Turn,
-    /// Under which turn it is listed as ready.
-    listed: Option<Turn>,
+    /// The part of the key's hash under which it is found.
+    hash: u32,
+    listed: Listed,
+}
+
+const _: () = assert!(size_of::<Group>() <= 56);
+
+/// Under which turn a group is listed as ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// Not at all: its first message cannot be delivered.
+    Not,
+    /// That of its first message, which was never received.
+    ByFirst,
+    /// That of a group that was served.
+    ByServed,
 }
 
 impl Group {
-    pub(super) fn messages(&self) -> impl Iterator<Item = MessageSeq> {
-        self.messages.iter().copied()
+    fn turn(&self, listed: Listed) -> Option<Turn> {
+        match listed {
+            Listed::Not => None,
+            Listed::ByFirst => self.first.get().map(|after| Turn { after, delivery: 0 }),
+            Listed::ByServed => Some(self.served),
+        }
     }
 }
 
@@ -44,56 +64,85 @@ impl Group {
 /// Invariant: `ready` holds exactly the groups whose first message can be delivered, each under its turn.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    by_key: HashMap<Arc<str>, GroupIndex>,
-    slots: Slab<Group>,
-    ready: BTreeSet<(Turn, GroupIndex)>,
+    groups: Pool<Group>,
+    /// By a part of the hashes of their names.
+    by_hash: Ordered<(u32, GroupIndex)>,
+    ready: Ordered<(Turn, GroupIndex)>,
     deliveries: u64,
 }
 
 impl Groups {
     pub(super) fn get(&self, index: GroupIndex) -> &Group {
-        &self.slots[index.0 as usize]
+        self.groups.get(index.0)
     }
 
-    /// Appends a message to its group, which comes to be if need be.
-    pub(super) fn push(&mut self, key: &str, seq: MessageSeq) -> GroupIndex {
-        let index = match self.by_key.get(key) {
-            Some(index) => *index,
-            None => self.add(key.into()),
-        };
-        let messages = &mut self.slots[index.0 as usize].messages;
-        assert!(messages.back().is_none_or(|last| *last < seq), "a group is in the order of numbers");
-        messages.push_back(seq);
+    fn get_mut(&mut self, index: GroupIndex) -> &mut Group {
+        self.groups.get_mut(index.0)
+    }
+
+    /// The oldest message of a group.
+    pub(super) fn first(&self, index: GroupIndex) -> MessageSeq {
+        self.get(index).first.get().expect("a group has messages")
+    }
+
+    /// The group of that name, which comes to be if need be and must then get a message.
+    pub(super) fn find_or_add(&mut self, name: &str, hash: u64) -> GroupIndex {
+        self.find(name, hash).unwrap_or_else(|| self.add(name.into(), hash, Turn::default()))
+    }
+
+    fn find(&self, name: &str, hash: u64) -> Option<GroupIndex> {
+        let short = hash as u32;
+        let same_hash = self.by_hash.from((short, GroupIndex(0))).take_while(|(other, _)| *other == short);
+        same_hash.map(|(_, index)| *index).find(|index| *self.get(*index).key == *name)
+    }
+
+    /// Adds a group that does not exist and must get a message, as `served` says of when it was served last.
+    pub(super) fn add(&mut self, key: Arc<str>, hash: u64, served: Turn) -> GroupIndex {
+        let (first, last) = (Link::NONE, Link::NONE);
+        let hash = hash as u32;
+        let group = Group { key, first, last, served, hash, listed: Listed::Not };
+        let index = GroupIndex(self.groups.insert(group));
+        self.by_hash.insert((hash, index));
         index
     }
 
-    fn add(&mut self, key: Arc<str>) -> GroupIndex {
-        let group =
-            Group { key: key.clone(), messages: VecDeque::new(), served: Turn::default(), listed: None };
-        let slot = self.slots.insert(group);
-        let index = GroupIndex(u32::try_from(slot).expect("a queue has fewer groups than four billion"));
-        self.by_key.insert(key, index);
-        index
+    /// Appends a message to its group; returns the one before it.
+    pub(super) fn push(&mut self, index: GroupIndex, seq: MessageSeq) -> Link {
+        let group = self.get_mut(index);
+        let before = std::mem::replace(&mut group.last, Link::to(seq));
+        assert!(before.get().is_none_or(|before| before < seq), "a group is in the order of numbers");
+        if before == Link::NONE {
+            group.first = group.last;
+        }
+        before
     }
 
     /// Takes a message out of its group; returns whether the group still exists.
-    pub(super) fn remove(&mut self, index: GroupIndex, seq: MessageSeq) -> bool {
-        let group = &mut self.slots[index.0 as usize];
-        let place = group.messages.binary_search(&seq).expect("a message is listed in its group");
-        group.messages.remove(place);
-        if !group.messages.is_empty() {
+    pub(super) fn remove(&mut self, entry: &Entry) -> bool {
+        let index = entry.group;
+        if entry.before == Link::NONE {
+            self.list(index, Listed::Not);
+        }
+        let group = self.get_mut(index);
+        if entry.before == Link::NONE {
+            group.first = entry.after;
+        }
+        if entry.after == Link::NONE {
+            group.last = entry.before;
+        }
+        if group.first != Link::NONE {
             return true;
         }
-        self.list(index, None);
-        let group = self.slots.remove(index.0 as usize);
-        self.by_key.remove(&group.key);
+        let gone = self.groups.remove(index.0);
+        self.by_hash.remove((gone.hash, index));
         false
     }
 
     /// Notes that a message of the group is delivered, the newest of the queue being `newest`.
     pub(super) fn serve(&mut self, index: GroupIndex, newest: MessageSeq) {
+        self.list(index, Listed::Not);
         self.deliveries += 1;
-        self.slots[index.0 as usize].served = Turn { after: newest, delivery: self.deliveries };
+        self.get_mut(index).served = Turn { after: newest, delivery: self.deliveries };
     }
 
     /// The group's turn when it was served last.
@@ -101,14 +150,16 @@ impl Groups {
         self.get(index).served
     }
 
-    /// Lists the group as ready under a turn, or as not ready.
-    pub(super) fn list(&mut self, index: GroupIndex, turn: Option<Turn>) {
-        let listed = std::mem::replace(&mut self.slots[index.0 as usize].listed, turn);
-        if listed == turn {
+    /// Lists the group as ready, or as not ready.
+    pub(super) fn list(&mut self, index: GroupIndex, listed: Listed) {
+        let group = self.groups.get_mut(index.0);
+        let former = std::mem::replace(&mut group.listed, listed);
+        if former == listed {
             return;
         }
-        if let Some(listed) = listed {
-            self.ready.remove(&(listed, index));
+        let (former, turn) = (group.turn(former), group.turn(listed));
+        if let Some(former) = former {
+            self.ready.remove((former, index));
         }
         if let Some(turn) = turn {
             self.ready.insert((turn, index));
@@ -116,20 +167,13 @@ impl Groups {
     }
 
     /// The groups whose first message can be delivered, the next one first.
-    pub(super) fn ready(&self) -> impl Iterator<Item = &Group> {
-        self.ready.iter().map(|(_, index)| self.get(*index))
+    pub(super) fn ready(&self) -> impl Iterator<Item = GroupIndex> {
+        self.ready.iter().map(|(_, index)| *index)
     }
 
     /// How many messages were delivered.
     pub(super) fn deliveries(&self) -> u64 {
         self.deliveries
-    }
-
-    /// Takes over what a snapshot says of a group that has messages.
-    pub(super) fn restore_served(&mut self, key: &str, served: Turn) -> GroupIndex {
-        let index = self.by_key[key];
-        self.slots[index.0 as usize].served = served;
-        index
     }
 
     pub(super) fn restore_deliveries(&mut self, deliveries: u64) {

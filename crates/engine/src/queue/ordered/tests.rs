@@ -27,20 +27,23 @@ impl Keyed for Entry {
 impl<T: Keyed> Ordered<T> {
     fn check_invariants(&self) {
         let mut bound = None;
-        for (first, block) in &self.closed {
-            assert!(bound.is_none_or(|bound| bound < *first), "blocks do not overlap");
-            assert!(!block.is_empty() && block.len() <= Self::BLOCK_MAX && *first <= block[0].key());
+        for (first, block) in self.closed.blocks() {
+            assert!(bound.is_none_or(|bound| bound < first), "blocks do not overlap");
+            assert!(!block.is_empty() && block.len() <= Self::BLOCK_MAX && first <= block[0].key());
             assert!(block.is_sorted_by(|a, b| a.key() < b.key()));
             bound = block.last().map(T::key);
         }
         assert!(self.open.len() <= Self::BLOCK_MAX && self.open.is_sorted_by(|a, b| a.key() < b.key()));
         assert!(self.open.first().is_none_or(|first| bound.is_none_or(|bound| bound < first.key())));
-        assert_eq!(self.len, self.closed.values().chain([&self.open]).map(Vec::len).sum());
+        assert_eq!(
+            self.len,
+            self.closed.blocks().map(|(_, block)| block).chain([&self.open]).map(Vec::len).sum()
+        );
     }
 
     /// Entries for which there is room.
     fn capacity(&self) -> usize {
-        self.closed.values().chain([&self.open]).map(Vec::capacity).sum()
+        self.closed.blocks().map(|(_, block)| block).chain([&self.open]).map(Vec::capacity).sum()
     }
 }
 
