@@ -2,6 +2,7 @@
 
 use super::error::OperatorError;
 use super::{Access, TOKEN_FILE_VARIABLE, TOKEN_VARIABLE, URL_DEFAULT, URL_VARIABLE, variable};
+use crate::tls;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -11,15 +12,11 @@ use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use serde_json::Value;
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -61,7 +58,7 @@ impl Client {
         let uri: Uri = url.parse().map_err(|_| refused())?;
         let tls = match uri.scheme_str() {
             Some("http") => None,
-            Some("https") => Some(connector(access.ca.as_deref())?),
+            Some("https") => Some(tls::connector(access.ca.as_deref())?),
             _ => return Err(refused()),
         };
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'));
@@ -241,31 +238,4 @@ fn header(token: &str, origin: String) -> Result<Token, OperatorError> {
         }
         None => Err(OperatorError::Token { origin }),
     }
-}
-
-/// Encrypts connections, trusting the authorities of a file or those of the system.
-fn connector(ca: Option<&Path>) -> Result<TlsConnector, OperatorError> {
-    let mut roots = RootCertStore::empty();
-    match ca {
-        Some(path) => {
-            let pem = std::fs::read(path)
-                .map_err(|source| OperatorError::File { path: path.to_owned(), source })?;
-            let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok).collect();
-            if roots.add_parsable_certificates(certificates).0 == 0 {
-                return Err(OperatorError::Authorities { path: path.to_owned() });
-            }
-        }
-        None => {
-            let found = rustls_native_certs::load_native_certs();
-            if roots.add_parsable_certificates(found.certs).0 == 0 {
-                return Err(OperatorError::NoAuthorities);
-            }
-        }
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("the provider has suites of both versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config).into())
 }

@@ -1,5 +1,6 @@
 //! Why a command that asks a server fails, and what to do about it.
 
+use crate::tls::TrustError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -22,10 +23,8 @@ pub(super) enum OperatorError {
     },
     #[error("the operators' token in {origin} has characters that no token has, or none")]
     Token { origin: String },
-    #[error("the file {} holds no certificates in PEM form", path.display())]
-    Authorities { path: PathBuf },
-    #[error("the system names no authorities to trust; name a file of certificates with --ca")]
-    NoAuthorities,
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error(
         "nothing answers at {url} ({reason}); is the server running? `tidegate serve` starts one here, and --admin or \
          TIDEGATE_ADMIN_URL names another's operators' address"

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod reload;
+mod trust;
 
 use certificate::{Certificate, Pem};
 use rustls::crypto::ring;
@@ -22,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 
 pub(crate) use certificate::CertificateError;
 pub(crate) use reload::follow;
+pub(crate) use trust::{TrustError, connector};
 
 /// Time for a handshake, which a client does within two round trips. A client that says nothing, or says it
 /// slowly, holds its place no longer.
