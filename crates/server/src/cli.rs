@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use crate::config::{self, Flag, Flags, SETTINGS};
 use crate::operator::peek::Peek;
 use crate::operator::redrive::Redrive;
+use tidegate_bench::Bench;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(crate) enum Invocation {
     Peek(Peek),
     /// Move messages of a running server.
     Redrive(Redrive),
+    /// Measure a server.
+    Bench(Bench),
 }
 
 /// Reads the command line of this process. Ends the process itself for `--help`, `--version` and wrong usage.
@@ -42,6 +45,7 @@ fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocatio
         }
         Some(("peek", peek)) => Invocation::Peek(Peek::from_matches(peek)),
         Some(("redrive", redrive)) => Invocation::Redrive(Redrive::from_matches(redrive)),
+        Some(("bench", bench)) => Invocation::Bench(Bench::from_matches(bench)),
         Some((_, serve)) => Invocation::Serve(flags(serve)),
         None => Invocation::Serve(flags(&matches)),
     })
@@ -123,6 +127,7 @@ fn command() -> Command {
         .subcommand(check)
         .subcommand(Peek::command())
         .subcommand(Redrive::command())
+        .subcommand(Bench::command())
         .disable_help_subcommand(true)
         .after_help(EXAMPLES)
 }

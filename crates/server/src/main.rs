@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         cli::Invocation::Check { dir } => check::run(&dir),
         cli::Invocation::Peek(peek) => peek.run(),
         cli::Invocation::Redrive(redrive) => redrive.run(),
+        cli::Invocation::Bench(bench) => measure(&bench),
     }
 }
 
@@ -45,6 +46,16 @@ fn serve(flags: &config::Flags) -> ExitCode {
     match serve::run(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
+    }
+}
+
+fn measure(bench: &tidegate_bench::Bench) -> ExitCode {
+    match bench.run(|ca| tls::connector(ca).map_err(Into::into)) {
+        Ok(verdict) => verdict.exit_code().into(),
+        Err(error) => {
+            fail(&error);
+            error.exit_code().into()
+        }
     }
 }
 
