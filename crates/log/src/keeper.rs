@@ -6,13 +6,16 @@ use crate::{
     Durability, Position, checkpoint,
     error::KeeperError,
     names::{self, Name},
-    segment::Segment,
+    segment::{HEAD_BYTES, Segment},
     shared::{Shared, christen, create_segment},
     storage::{Storage, StorageFile},
 };
 
-/// Unused segment files that are kept for reuse beside the spare one. More would only hold disk space.
-const FREE_FILES_MAX: usize = 1;
+/// Unused segment files that are kept for reuse beside the spare one: as many as become free with one checkpoint of a
+/// server under load. Appending to a file that was written before takes a third less time than to a new one.
+const FREE_FILES_MAX: usize = 6;
+/// Bytes of zeros that are written at once: less than the time of a slow append.
+const FILL_BYTES: usize = 256 << 10;
 /// Checkpoints that are kept: the newest, and one to fall back on.
 const CHECKPOINTS_MAX: usize = 2;
 
@@ -30,6 +33,14 @@ pub struct Keeper<S: Storage> {
     /// Positions of the checkpoints that are kept, oldest first.
     checkpoints: Vec<Position>,
     has_reserve: bool,
+    fresh: Option<Fresh>,
+}
+
+/// The spare segment while its file was never written.
+struct Fresh {
+    number: u32,
+    /// Offset of what is not filled yet.
+    filled: u64,
 }
 
 /// A file that was a segment and can become one again.
@@ -57,7 +68,7 @@ impl<S: Storage> Keeper<S> {
         checkpoints: Vec<Position>,
         has_reserve: bool,
     ) -> Self {
-        Self { shared, next_segment, retired: Vec::new(), free, checkpoints, has_reserve }
+        Self { shared, next_segment, retired: Vec::new(), free, checkpoints, has_reserve, fresh: None }
     }
 
     /// Makes sure that the segment after the active one exists, out of a free file if there is one. Returns whether
@@ -103,7 +114,35 @@ impl<S: Storage> Keeper<S> {
             return Ok(file);
         }
         self.bound(config.file_bytes())?;
-        create_segment(storage, self.next_segment, *key, config.file_bytes())
+        let file = create_segment(storage, self.next_segment, *key, config.file_bytes())?;
+        if config.durability == Durability::Fsync {
+            self.fresh = Some(Fresh { number: self.next_segment, filled: HEAD_BYTES.into() });
+        }
+        Ok(file)
+    }
+
+    /// Writes zeros over the next part of a spare segment whose file is new, and syncs them; whether there is more to do.
+    /// What is written for the second time costs a file system less than what is written first: syncing it changes no
+    /// metadata. Nothing is done to a file that was used before, or when appends are not synced.
+    ///
+    /// # Errors
+    /// [`KeeperError::Poisoned`]; [`KeeperError::Io`].
+    pub fn fill_spare(&mut self) -> Result<bool, KeeperError> {
+        self.refuse_if_poisoned()?;
+        let Some(Fresh { number, filled }) = self.fresh.take() else { return Ok(false) };
+        let Some(segment) = self.shared.segment(number) else { return Ok(false) };
+        let end = self.shared.config.file_bytes().min(filled + FILL_BYTES as u64);
+        {
+            let Some(_held) = self.shared.spare.hold(number) else { return Ok(false) };
+            let zeros = &[0; FILL_BYTES][..(end - filled) as usize];
+            segment.file.write_all_at(zeros, filled).map_err(KeeperError::io("fill a spare segment"))?;
+        }
+        segment.file.sync_data().map_err(|source| {
+            self.shared.poison();
+            KeeperError::Io { action: "sync a spare segment", source }
+        })?;
+        self.fresh = (end < self.shared.config.file_bytes()).then_some(Fresh { number, filled: end });
+        Ok(self.fresh.is_some())
     }
 
     /// Fails like a full disk when `more` bytes would exceed the configured bound.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io,
     sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
@@ -116,20 +116,34 @@ impl AtomicPosition {
 pub(crate) struct Spare {
     /// Number of the segment that is ready, 0 when there is none.
     ready: AtomicU32,
+    /// Held while zeros are written into the spare segment, and while it is taken: nothing else may be written into
+    /// one that is taken.
+    filling: Mutex<()>,
     /// Whether the last try to make one failed for lack of room.
     no_room: AtomicBool,
 }
 
 impl Spare {
     fn new(ready: Option<u32>) -> Self {
-        Self { ready: AtomicU32::new(ready.unwrap_or(0)), no_room: AtomicBool::new(false) }
+        Self {
+            ready: AtomicU32::new(ready.unwrap_or(0)),
+            filling: Mutex::new(()),
+            no_room: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire) != 0
     }
 
+    /// Keeps the segment from being taken for as long as the result lives; `None` when it is not the spare one any more.
+    pub(crate) fn hold(&self, number: u32) -> Option<MutexGuard<'_, ()>> {
+        let held = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.ready.load(Ordering::Acquire) == number).then_some(held)
+    }
+
     pub(crate) fn take(&self) -> Option<u32> {
+        let _held = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         match self.ready.swap(0, Ordering::AcqRel) {
             0 => None,
             number => Some(number),

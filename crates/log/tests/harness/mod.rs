@@ -209,7 +209,8 @@ impl World {
         self.verify_pinned(life);
         match self.random.u8(0..12) {
             0..=5 => self.append(life),
-            6 | 7 => Ok(life.keeper.prepare_spare().map(drop)?),
+            6 => Ok(life.keeper.prepare_spare().map(drop)?),
+            7 => Ok(life.keeper.fill_spare().map(drop)?),
             8 => self.write_checkpoint(life),
             9 => self.retire(life),
             10 => {

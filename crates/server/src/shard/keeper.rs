@@ -43,8 +43,8 @@ impl Signal {
         self.0.changed.notify_one();
     }
 
-    /// Waits for a call, at most so long; `Some` is the last work.
-    fn wait(&self, patience: Option<Duration>) -> Option<Option<Checkpoint>> {
+    /// Waits for a call, at most so long.
+    fn wait(&self, patience: Option<Duration>) -> Wake {
         let idle = |state: &mut State| !state.called && state.last.is_none();
         let state = self.lock();
         let mut state = match patience {
@@ -54,13 +54,25 @@ impl Signal {
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        state.called = false;
-        state.last.take()
+        match (state.last.take(), std::mem::take(&mut state.called)) {
+            (Some(last), _) => Wake::Last(last),
+            (None, true) => Wake::Called,
+            (None, false) => Wake::Unasked,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Why the keeper woke.
+enum Wake {
+    Called,
+    /// Its patience is over.
+    Unasked,
+    /// For the last time.
+    Last(Option<Checkpoint>),
 }
 
 pub(super) fn start<S: Storage>(
@@ -74,6 +86,8 @@ pub(super) fn start<S: Storage>(
     (signal, spawn("keeper", move || house.run(&calls)))
 }
 
+/// Pause between two parts of filling a spare segment, so that the disk is left to appends: at most 25 MB/s.
+const FILL_PACE: Duration = Duration::from_millis(10);
 /// How soon to look again while room is short or something failed.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -85,20 +99,25 @@ struct House<S: Storage> {
 
 impl<S: Storage> House<S> {
     fn run(mut self, signal: &Signal) {
-        let mut patience = None;
+        let (mut patience, mut filling) = (None, false);
         loop {
-            if let Some(last) = signal.wait(patience) {
-                if let Some(Err(error)) = last.map(|checkpoint| self.store(&checkpoint)) {
-                    report(&error);
+            let wake = signal.wait(if filling { Some(FILL_PACE) } else { patience });
+            let kept = match wake {
+                Wake::Last(last) => {
+                    if let Some(Err(error)) = last.map(|checkpoint| self.store(&checkpoint)) {
+                        report(&error);
+                    }
+                    return;
                 }
-                return;
-            }
-            patience = match self.keep() {
-                Ok(true) => None,
-                Ok(false) => Some(RETRY),
+                Wake::Unasked if filling => Ok(true),
+                Wake::Unasked | Wake::Called => self.keep(),
+            };
+            let filled = kept.and_then(|room| Ok((room, self.keeper.fill_spare()?)));
+            (patience, filling) = match filled {
+                Ok((room, more)) => ((!room).then_some(RETRY), more),
                 Err(error) => {
                     report(&error);
-                    Some(RETRY)
+                    (Some(RETRY), false)
                 }
             };
         }
