@@ -92,6 +92,8 @@ pub struct Message {
     pub id: MessageId,
     /// The body, UTF-8, returned byte for byte.
     pub body: Bytes,
+    /// MD5 digest of the body, which every receiver is told; computed once, by who makes the message.
+    pub body_md5: [u8; 16],
     /// Message attributes in the order they were sent; at most ten.
     pub attributes: Vec<MessageAttribute>,
     /// `AWSTraceHeader` system attribute.

@@ -137,7 +137,7 @@ fn show_command(command: &Command) -> String {
 }
 
 fn show(response: &Response) -> String {
-    let Response { status, content_type, error_header, request_id, body, code } = response;
+    let Response { status, content_type, error_header, retry_after: _, request_id, body, code } = response;
     let request_id = std::str::from_utf8(request_id).unwrap();
     let body = std::str::from_utf8(body).expect("every response is UTF-8");
     let error = error_header.map(|header| format!("x-amzn-query-error: {header}\n")).unwrap_or_default();

@@ -67,6 +67,7 @@ pub(crate) fn message(number: u128, body: impl Into<bytes::Bytes>) -> Message {
     Message {
         id: MessageId(number.to_be_bytes()),
         body: body.into(),
+        body_md5: [0; 16],
         attributes: Vec::new(),
         trace_header: None,
         group_id: None,

@@ -115,6 +115,7 @@ impl<'a> RawMessage<'a> {
             message: Message {
                 id: scope.message_id(),
                 attributes: check_attributes(self.attributes)?,
+                body_md5: digest::of_body(self.body.as_bytes()),
                 body: match self.body {
                     Cow::Borrowed(text) => Bytes::copy_from_slice(text.as_bytes()),
                     Cow::Owned(text) => Bytes::from(text.into_boxed_str().into_boxed_bytes()),

@@ -1,6 +1,6 @@
 //! `ReceiveMessage`.
 
-use super::digest;
+use super::digest::{self, Md5Hex};
 use super::message::{MESSAGE_ATTRIBUTES, check_id, sequence_number};
 use super::scope::Scope;
 use super::{Accepted, Pending};
@@ -91,7 +91,7 @@ impl Selection {
         let message = &stored.message;
         out.plain("MessageId", &delivery.message_id(stored).encode());
         out.plain("ReceiptHandle", self.key.encode(&delivery.receipt).as_bytes());
-        out.plain("MD5OfBody", digest::of_body(&message.body).as_bytes());
+        out.plain("MD5OfBody", Md5Hex::encode(&message.body_md5).as_bytes());
         out.bytes("Body", &message.body);
         out.text_map(ATTRIBUTES, self.system.values(delivery, stored));
         let selected =

@@ -84,7 +84,7 @@ impl Digests {
     fn of(entry: &SendEntry) -> Self {
         let message = &entry.message;
         Digests {
-            body: digest::of_body(&message.body),
+            body: Md5Hex::encode(&message.body_md5),
             attributes: digest::of_attributes(&message.attributes),
             system: message.trace_header.as_deref().map(digest::of_trace_header),
         }

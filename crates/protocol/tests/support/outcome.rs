@@ -1,5 +1,6 @@
 //! Replies of the engine by name.
 
+use md5::{Digest as _, Md5};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{
@@ -241,6 +242,7 @@ fn message(number: u64, body: &str) -> (Delivery, StoredMessage) {
     let message = Message {
         id: MessageId::from_random([u8::try_from(number).unwrap(); 16]),
         body: body.to_owned().into(),
+        body_md5: Md5::digest(body).into(),
         attributes: Vec::new(),
         trace_header: None,
         group_id: None,

@@ -37,6 +37,7 @@ fn write_log(dir: &Path) {
         let message = Message {
             id: MessageId::from_random([number as u8; 16]),
             body: "hello".into(),
+            body_md5: [0; 16],
             attributes: Vec::new(),
             trace_header: None,
             group_id: None,

@@ -11,6 +11,7 @@ pub(super) fn put(stored: &StoredMessage, record: &mut Vec<u8>) {
     record.put_number(stored.seq.0);
     record.put_number(stored.sent_at.as_millis());
     record.extend_from_slice(&message.id.0);
+    record.extend_from_slice(&message.body_md5);
     record.put_text(&message.sender);
     record.put_optional_text(message.trace_header.as_deref());
     record.put_optional_text(message.group_id.as_deref());
@@ -32,13 +33,15 @@ pub(super) fn take(queue: QueueId, fields: &mut Fields) -> Result<StoredMessage,
     let seq = take_seq(fields)?;
     let sent_at = take_timestamp(fields)?;
     let id = MessageId(fields.fixed()?);
+    let body_md5 = fields.fixed()?;
     let sender = fields.text()?;
     let trace_header = fields.optional_text()?;
     let group_id = fields.optional_text()?;
     let deduplication_id = fields.optional_text()?;
     let attributes = fields.list(take_attribute)?;
     let body = fields.bytes()?;
-    let message = Message { id, body, attributes, trace_header, group_id, deduplication_id, sender };
+    let message =
+        Message { id, body, body_md5, attributes, trace_header, group_id, deduplication_id, sender };
     Ok(StoredMessage { queue, seq, sent_at, message })
 }
 

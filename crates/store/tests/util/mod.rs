@@ -56,6 +56,7 @@ pub(crate) fn message(number: u64, body_bytes: usize) -> Message {
     Message {
         id: MessageId::from_random(id),
         body: body.into(),
+        body_md5: id,
         attributes: (0..random.u8(0..8).saturating_sub(4)).map(attribute).collect(),
         trace_header: some(random.u8(0..4) == 0, "Root"),
         group_id: (random.u8(0..4) == 0).then(|| format!("group-{}", number % 5).into()),
