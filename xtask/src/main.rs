@@ -1,6 +1,7 @@
 //! Project chores: `cargo xtask ci` runs everything that continuous integration runs.
 #![expect(clippy::print_stdout, reason = "a chore reports to the person who started it")]
 
+mod bench_counts;
 mod ci;
 mod tidy;
 
@@ -12,15 +13,19 @@ usage: cargo xtask <chore>
 
   ci     everything: format, lints, tidiness, documentation, all tests, real clients (minutes)
   quick  format, lints, tidiness and the tests of the engine, the log, the store and the protocol (seconds)
+  bench-counts [--update] [NAME]
+         instructions per operation, under Valgrind, against the stored baseline (a minute); see docs/benchmarks.md
   tidy   the rules that no compiler checks: which crate may use which, length of files
 
 The environment variable TIDEGATE_LONG=1 makes the randomized tests run much longer.
 ";
 
 fn main() -> ExitCode {
-    let done = match std::env::args().nth(1).as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
         Some("ci") => ci::run(ci::ALL),
         Some("quick") => ci::run(ci::QUICK),
+        Some("bench-counts") => bench_counts::run(&arguments[1..]),
         Some("tidy") => tidy::run(),
         _ => {
             eprint!("{USAGE}");

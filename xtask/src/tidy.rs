@@ -53,6 +53,11 @@ const BOUNDARIES: &[Boundary] = &[
         ],
         banned: &[],
     },
+    Boundary {
+        folder: "crates/workloads",
+        ours: &["tidegate-engine", "tidegate-log", "tidegate-store", "tidegate-protocol"],
+        banned: &["tokio", "hyper", "serde", "serde_json", "rand", "fastrand", "rustix", "socket2"],
+    },
     Boundary { folder: "xtask", ours: &[], banned: &[] },
 ];
 
