@@ -8,7 +8,7 @@
 //!   handle ──▶ events ──▶ frame ──▶ append, fsync ──▶ replies leave
 //! ```
 //!
-//! The crate knows no wire formats and no clock, and no threads but those that [`recover`] runs until it returns.
+//! The crate knows no wire formats and no clock, and no threads but those that [`recover()`] runs until it returns.
 
 pub mod codec;
 mod progress;
