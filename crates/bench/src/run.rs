@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 /// Measures and prints the result.
 pub(crate) async fn run(load: &Load, trust: Trust) -> Result<Verdict, BenchError> {
-    // The seconds of the day in microseconds: what runs on one queue within a day is told apart.
+    // Tells what one queue holds of several runs apart; the same number comes again after 71 minutes.
     let run = (now_ns() / 1_000) as u32;
     let mut queues = vec![queue(load, &load.endpoint, run, trust).await?];
     if let Some((url, _)) = &load.compared {
