@@ -163,7 +163,8 @@ fn read_attributes<'a>(input: &mut Input<'a>, name: MapName) -> Result<Vec<RawAt
             is_list: !value.texts(STRING_LIST)?.is_empty() || !value.texts(BINARY_LIST)?.is_empty(),
         })
     };
-    input.structure_map(name)?.into_iter().map(read).collect()
+    let structures = input.structure_map(name)?;
+    if structures.is_empty() { Ok(Vec::new()) } else { structures.into_iter().map(read).collect() }
 }
 
 fn check_delay(seconds: i64) -> Result<Duration, Fault> {

@@ -134,8 +134,12 @@ impl<'a> Input<'a> {
     pub(crate) fn structure_map(&mut self, name: MapName) -> Result<Vec<(Cow<'a, str>, Input<'a>)>, Fault> {
         match self.dialect {
             Dialect::Json => {
-                let members = self.json_map(name)?.into_iter();
-                members.map(|(key, value)| Ok((key, self.structure(value)?))).collect()
+                let members = self.json_map(name)?;
+                // What most messages have is not worth the general way.
+                if members.is_empty() {
+                    return Ok(Vec::new());
+                }
+                members.into_iter().map(|(key, value)| Ok((key, self.structure(value)?))).collect()
             }
             Dialect::Query => {
                 let mut map = Vec::new();
