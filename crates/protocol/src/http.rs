@@ -52,7 +52,7 @@ pub struct Response {
     /// Header `x-amzn-query-error`, on errors in JSON.
     pub error_header: Option<&'static str>,
     /// Header `Retry-After`, in seconds. Nothing here sets it; the server does while it is starting.
-    pub retry_after: Option<u32>,
+    pub retry_after: Option<u8>,
     /// Header `x-amzn-RequestId`.
     pub request_id: RequestIdText,
     /// The body.

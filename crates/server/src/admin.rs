@@ -82,7 +82,7 @@ impl<S: Storage> Admin<S> {
             true => api::recovering(progressed),
             false => plain(StatusCode::SERVICE_UNAVAILABLE, format!("recovering: {progressed}\n")),
         };
-        http.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S.into());
+        http.headers_mut().insert(RETRY_AFTER, u16::from(RETRY_AFTER_S).into());
         http
     }
 }

@@ -236,7 +236,7 @@ pub(crate) fn to_http(response: tidegate_protocol::Response) -> Response<Full<By
         headers.insert(QUERY_ERROR, HeaderValue::from_static(error));
     }
     if let Some(seconds) = response.retry_after {
-        headers.insert(RETRY_AFTER, seconds.into());
+        headers.insert(RETRY_AFTER, u16::from(seconds).into());
     }
     http
 }

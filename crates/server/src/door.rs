@@ -152,7 +152,7 @@ impl<S: Storage> Door<S> {
 }
 
 /// When to ask again while the state is brought back, in seconds.
-pub(crate) const RETRY_AFTER_S: u32 = 1;
+pub(crate) const RETRY_AFTER_S: u8 = 1;
 
 #[cfg(test)]
 mod tests;
