@@ -36,7 +36,7 @@ pub(crate) async fn run<S: Storage>(
             _ = ticks.tick() => report.tell(progress.look()),
         }
     };
-    report.finish();
+    drop(report);
     let recovered = recovered?;
     tell(&recovered, config, start.elapsed());
     Ok(recovered)
@@ -131,9 +131,11 @@ impl Report {
             ),
         }
     }
+}
 
-    /// Takes the line away.
-    fn finish(&mut self) {
+impl Drop for Report {
+    /// Takes the line away, also when the server is told to stop before the end.
+    fn drop(&mut self) {
         if let Report::Line { shown: true } = self {
             drop(write!(io::stderr(), "\r\x1b[K"));
         }
