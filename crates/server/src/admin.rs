@@ -96,7 +96,7 @@ impl<S: Storage> Pages<S> {
         match request.uri().path() {
             "/health" => healthy(),
             path @ ("/ready" | "/metrics" | "/") => match self.shard.report().await {
-                Ok(report) => self.describe(path, &report),
+                Ok(report) => self.describe(path, report),
                 Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "the server is going down\n"),
             },
             _ => plain(
@@ -106,7 +106,7 @@ impl<S: Storage> Pages<S> {
         }
     }
 
-    fn describe(&self, path: &str, report: &QueueReport) -> Response<Full<Bytes>> {
+    fn describe(&self, path: &str, report: QueueReport) -> Response<Full<Bytes>> {
         match path {
             "/ready" => match report.space {
                 Space::Ample => plain(StatusCode::OK, "ready\n"),
@@ -119,7 +119,7 @@ impl<S: Storage> Pages<S> {
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 typed(kind, self.metrics.expose(report))
             }
-            _ => typed("text/html; charset=utf-8", self.page(report)),
+            _ => typed("text/html; charset=utf-8", self.page(&report)),
         }
     }
 

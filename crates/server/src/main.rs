@@ -1,6 +1,7 @@
 //! The `tidegate` binary: a durable message service that speaks the protocol of Amazon SQS.
 
 mod admin;
+mod allocator;
 mod api;
 mod check;
 mod cli;
@@ -18,11 +19,6 @@ mod telemetry;
 mod tls;
 
 use std::process::ExitCode;
-
-/// Messages are allocated on the threads that decode and freed on the one that owns the queues; the system's allocator
-/// takes locks for that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit code after a failed write or fsync of the log.
 const EXIT_LOG_FAILED: i32 = 3;

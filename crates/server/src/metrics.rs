@@ -1,21 +1,20 @@
 //! What the server counts and times, and its exposition in the Prometheus text format.
 
+mod queues;
+
 use crate::shard::QueueReport;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use queues::QueueSeries;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tidegate_engine::QueueAddress;
 use tidegate_log::Space;
 use tidegate_protocol::Action;
-
-/// Queues that are listed one by one. Each takes about 500 bytes of every scrape.
-const QUEUES_LISTED_MAX: usize = 10_000;
 
 /// All metrics of a server.
 pub(crate) struct Metrics {
@@ -126,7 +125,7 @@ impl Metrics {
     }
 
     /// Everything as text, with the queues of `report`.
-    pub(crate) fn expose(&self, report: &QueueReport) -> String {
+    pub(crate) fn expose(&self, report: QueueReport) -> String {
         let mut text = String::new();
         let queues = queue_registry(report);
         let encoded = encode_registry(&mut text, &self.registry)
@@ -137,62 +136,15 @@ impl Metrics {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabels {
-    account: String,
-    region: String,
-    queue: String,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-#[expect(non_camel_case_types, reason = "the variants are the label's values")]
-enum State {
-    visible,
-    in_flight,
-    delayed,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueLabels {
-    account: String,
-    region: String,
-    queue: String,
-}
-
-fn queue_registry(report: &QueueReport) -> Registry {
+fn queue_registry(report: QueueReport) -> Registry {
     let mut registry = Registry::with_prefix("tidegate");
-    let messages = Family::<StateLabels, Gauge>::default();
-    let noisy_tenants = Family::<QueueLabels, Gauge>::default();
-    let ages = Family::<QueueLabels, Gauge>::default();
-    for gauge in report.queues.iter().take(QUEUES_LISTED_MAX) {
-        let QueueAddress { account, region, name } = &gauge.address;
-        let labels =
-            QueueLabels { account: account.to_string(), region: region.to_string(), queue: name.to_string() };
-        let counts = [
-            (State::visible, gauge.counts.visible),
-            (State::in_flight, gauge.counts.in_flight),
-            (State::delayed, gauge.counts.delayed),
-        ];
-        for (state, count) in counts {
-            let QueueLabels { account, region, queue } = labels.clone();
-            messages.get_or_create(&StateLabels { account, region, queue, state }).set(count as i64);
-        }
-        noisy_tenants.get_or_create(&labels).set(gauge.noisy_tenants as i64);
-        ages.get_or_create(&labels).set(gauge.oldest_age.unwrap_or_default().as_secs() as i64);
-    }
-    registry.register("messages", "Messages by queue and state", messages);
-    let help = "Message groups that hold much of what is in flight, and let others go first";
-    registry.register("noisy_tenants", help, noisy_tenants);
-    let help = "Age of the oldest message that is not delayed; 0 for an empty queue";
-    registry.register_with_unit("oldest_message_age", help, Unit::Seconds, ages);
     let single = |value: usize| {
         let gauge = Gauge::<i64>::default();
         gauge.set(value as i64);
         gauge
     };
     registry.register("queues", "Queues of the server", single(report.queues.len()));
-    let unlisted = report.queues.len().saturating_sub(QUEUES_LISTED_MAX);
+    let unlisted = report.queues.len().saturating_sub(queues::LISTED_MAX);
     registry.register("queues_unlisted", "Queues beyond those listed here", single(unlisted));
     registry.register("waiting_receives", "Long polls that wait", single(report.parked));
     let refused = usize::from(report.space != Space::Ample);
@@ -201,6 +153,7 @@ fn queue_registry(report: &QueueReport) -> Registry {
         let help = "Memory of the process that is in RAM";
         registry.register_with_unit("process_resident_memory", help, Unit::Bytes, single(bytes));
     }
+    registry.register_collector(Box::new(QueueSeries(report.queues)));
     registry
 }
 

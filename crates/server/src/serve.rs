@@ -6,6 +6,7 @@
 //! the grace period; the shard writes what it has, and a last checkpoint; the process ends with 0.
 
 use crate::admin::{Admin, Guard, Pages, QueueApi};
+use crate::allocator;
 use crate::api::{Api, ApiSettings};
 use crate::config::{AdminToken, Config, ConfigError, DeclaredCredential, Durability};
 use crate::declared::{self, DeclarationError};
@@ -75,6 +76,7 @@ struct Access {
 /// Serves until SIGTERM or SIGINT.
 pub(crate) fn run(config: Config) -> Result<(), ServeError> {
     raise_open_files_limit();
+    allocator::keep_small();
     let access =
         Access { token: config.read_admin_token()?, tls: config.tls_files().map(Tls::load).transpose()? };
     if access.token.is_some() && config.admin_is_overheard() {
