@@ -39,16 +39,16 @@ pub use attributes::{
 pub use command::{
     Command, Counts, Delivery, Demand, QueueView, Receive, Reply, RequestId, SendEntry, Sent, Tags,
 };
-pub use engine::{ChunkId, Config, Engine, Journal, PolicyUpdate, QueueGauge};
+pub use engine::{Config, Engine, Journal, Orphan, PolicyUpdate, QueueGauge};
 pub use error::Error;
 pub use event::{Event, QueueId};
 pub use message::{
     AttributeValue, Message, MessageAttribute, MessageId, MessageSeq, Position, Receipt, StoredMessage,
 };
 pub use queue::{
-    Attempt, Chunk, ChunkMalformed, FifoMessage, FifoMessages, FifoState, Messages, MoveTask,
-    MoveTaskFailure, MoveTaskId, MoveTaskOutcome, Origin, Peeked, PeekedState, Remembered, StandardMessages,
-    Stored, TenantMessages, Touched, Turn,
+    Attempt, BacklogSizes, Chunk, ChunkMalformed, Extent, ExtentPlace, FifoMessage, FifoMessages, FifoState,
+    Footprint, Messages, MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome, Origin, Peeked, PeekedState,
+    Portion, Remembered, StandardMessages, Stored, TenantMessages, Touched, Turn,
 };
 pub use snapshot::{QueueSnapshot, Snapshot};
 pub use time::Timestamp;

@@ -1,8 +1,8 @@
 //! The engine's durable state as plain data; what a checkpoint keeps, beside the log, of everything before it.
 
 use crate::engine::{Config, Engine, Moved};
-use crate::queue::{HashKey, Held, Messages, MoveTask, MoveTasks, Queue, Waiting};
-use crate::{Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
+use crate::queue::{Footprint, Held, Messages, MoveTask, MoveTasks, Queue, Run, Waiting};
+use crate::{Chunk, Extent, Portion, Position, QueueAddress, QueueAttributes, QueueId, Tags, Timestamp};
 
 /// Everything an engine needs to go on, without message bodies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Snapshot {
     pub queues: Vec<QueueSnapshot>,
     /// Names that may not be used again yet, in the order they were deleted.
     pub deleted: Vec<(Timestamp, QueueAddress)>,
+    /// Messages that are gone and whose records are still to be released.
+    pub orphans: Vec<Portion>,
 }
 
 /// One queue of a [`Snapshot`].
@@ -44,7 +46,7 @@ pub struct QueueSnapshot {
 
 impl Engine {
     /// Copies the durable state. Untouched messages are shared, not copied: the cost is that of the messages
-    /// in flight, returned and delayed.
+    /// in flight, returned and delayed, and a little for each run of the others.
     pub fn snapshot(&self) -> Snapshot {
         let queue = |queue: &Queue| QueueSnapshot {
             id: queue.id,
@@ -63,6 +65,7 @@ impl Engine {
             next_seq: self.next_seq,
             queues: self.queues.values().map(|boxed| queue(boxed)).collect(),
             deleted: self.deleted.iter().cloned().collect(),
+            orphans: self.orphan_portions(),
         }
     }
 
@@ -73,6 +76,7 @@ impl Engine {
         engine.next_queue = snapshot.next_queue;
         engine.next_seq = snapshot.next_seq;
         engine.deleted = snapshot.deleted.into();
+        engine.orphans = snapshot.orphans.into_iter().map(Run::from).collect();
         for queue in snapshot.queues {
             engine.names.insert(queue.address.clone(), queue.id);
             if queue.attributes.policy.is_some() {
@@ -86,16 +90,19 @@ impl Engine {
                 created_at: queue.created_at,
                 modified_at: queue.modified_at,
                 purged_at: queue.purged_at,
-                messages: Held::restore(queue.messages, HashKey::new(config.hash_key)),
+                messages: Held::restore(queue.messages, &config),
                 move_tasks: MoveTasks::restore(queue.move_tasks),
                 waiting: Waiting::default(),
+                footprint: Footprint::default(),
                 armed_at: None,
                 moves_left: false,
             };
             for (sent_as, seq) in restored.messages.moved() {
                 engine.moved.insert(Moved { sent_as, queue: restored.id, seq });
             }
-            engine.queues.insert(restored.id, Box::new(restored));
+            let id = restored.id;
+            engine.queues.insert(id, Box::new(restored));
+            engine.note_footprint(id);
         }
         engine
     }
@@ -118,8 +125,14 @@ impl Engine {
 }
 
 impl Snapshot {
-    /// The place of every stored message's record.
-    pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
-        self.queues.iter().for_each(|queue| queue.messages.for_each_position(&mut visit));
+    /// The place of every record that holds a message, or is still to be released. Of what is written out only `read`
+    /// knows the chunks.
+    pub fn for_each_position(
+        &self,
+        mut read: impl FnMut(&Extent) -> Vec<Chunk>,
+        mut visit: impl FnMut(Position),
+    ) {
+        self.queues.iter().for_each(|queue| queue.messages.for_each_position(&mut read, &mut visit));
+        self.orphans.iter().for_each(|portion| portion.for_each_position(&mut read, &mut visit));
     }
 }

@@ -35,6 +35,11 @@ impl Timestamp {
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+
+    /// So long before; `None` before the epoch.
+    pub fn before(self, duration: Duration) -> Option<Timestamp> {
+        self.0.checked_sub(u64::try_from(duration.as_millis()).ok()?).map(Timestamp)
+    }
 }
 
 impl Add<Duration> for Timestamp {

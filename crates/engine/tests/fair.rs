@@ -408,9 +408,12 @@ fn visible(t: &TestEngine) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let in_flight: BTreeSet<_> = messages.in_flight.iter().map(|(touched, _)| touched.stored.seq.0).collect();
     let delayed: BTreeSet<_> = messages.delayed.iter().map(|(stored, _)| stored.seq.0).collect();
     let mut all = BTreeSet::new();
-    snapshot.for_each_position(|position| {
-        all.insert(t.log.record(position).stored().expect("a message").seq.0);
-    });
+    snapshot.for_each_position(
+        |extent| t.live.shelf.read(extent),
+        |position| {
+            all.insert(t.log.record(position).stored().expect("a message").seq.0);
+        },
+    );
     let load = |tenant: &Option<Box<str>>| in_flight.iter().filter(|seq| tenant_of[seq] == *tenant).count();
     let is_noisy = |seq: &u64| {
         let tenant = &tenant_of[seq];

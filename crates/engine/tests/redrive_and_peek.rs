@@ -29,7 +29,7 @@ fn a_peek_shows_messages_of_all_states_and_changes_nothing() {
     t.send("q", "newest");
     let hidden = t.receive_for("q", secs(100));
     t.change("q", &hidden[0], secs(0)).expect("changes");
-    let before = Essence::of(&t.live.engine, t.now);
+    let before = Essence::of(&t.live, t.now);
     let records = t.log.records.len();
     let in_flight = PeekedState::InFlight { visible_at: t.now + secs(100) };
     let delayed = PeekedState::Delayed { visible_at: t.now + secs(30) };
@@ -47,7 +47,7 @@ fn a_peek_shows_messages_of_all_states_and_changes_nothing() {
             found.iter().map(|(body, count, state)| (body.as_str(), *count, *state)).collect();
         assert_eq!(found, expected);
     }
-    assert_eq!(Essence::of(&t.live.engine, t.now), before);
+    assert_eq!(Essence::of(&t.live, t.now), before);
     assert_eq!(t.log.records.len(), records, "nothing is written");
     t.expect("q", &["untouched"]);
 }
@@ -60,14 +60,14 @@ fn a_peek_of_a_fifo_queue_shows_what_waits_behind_a_locked_group_as_visible() {
     t.set("q.fifo", AttributeChange::DelaySeconds(secs(60)));
     t.wait(secs(10));
     t.send_grouped("q.fifo", &[("g", "m3")]);
-    let before = Essence::of(&t.live.engine, t.now);
+    let before = Essence::of(&t.live, t.now);
     let in_flight = PeekedState::InFlight { visible_at: t.now + secs(20) };
     let delayed = PeekedState::Delayed { visible_at: t.now + secs(60) };
     let found = states(&mut t, "q.fifo");
     let found: Vec<_> = found.iter().map(|(body, count, state)| (body.as_str(), *count, *state)).collect();
     let visible = PeekedState::Visible;
     assert_eq!(found, [("m1", 1, in_flight), ("m2", 0, visible), ("n1", 0, visible), ("m3", 0, delayed)]);
-    assert_eq!(Essence::of(&t.live.engine, t.now), before);
+    assert_eq!(Essence::of(&t.live, t.now), before);
 }
 
 #[test]

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use crate::{
-    LogError, Position, checkpoint,
+    LogError, Position,
     codec::Key,
     frame::{FrameHeader, Records, verify_record},
     log::lock,
-    names,
+    names, posting,
     segment::{HEAD_BYTES, SEAL_OFFSET, Seal, SealMark},
     storage::{Storage, StorageFile},
     superblock::Superblock,
-    survey::{Found, Inventory, measure, survey},
+    survey::{Found, Inventory, measure, read_with_postings, survey},
     verdict::Body,
     walk::{Expected, Step, Walk},
 };
@@ -29,6 +29,8 @@ pub struct CheckReport {
     pub record_count: u64,
     /// Bytes of intact frames.
     pub frame_bytes: u64,
+    /// Intact posting files.
+    pub posting_count: u64,
     /// Positions of the intact checkpoints, oldest first.
     pub checkpoints: Vec<Position>,
     /// End of the log, if that can be told.
@@ -103,6 +105,7 @@ pub fn check(storage: &impl Storage) -> Result<CheckReport, LogError> {
     let key = Key::new(&superblock.identity);
     let inventory = Inventory::take(storage)?;
     check_checkpoints(storage, &inventory, key, &mut report)?;
+    check_postings(storage, &inventory, key, &mut report)?;
     check_segments(storage, &inventory, key, superblock.epoch_max(), &mut report)?;
     check_whole(storage, &inventory, key, superblock.epoch_max(), &mut report)?;
     Ok(report)
@@ -115,11 +118,28 @@ fn check_checkpoints(
     report: &mut CheckReport,
 ) -> Result<(), LogError> {
     for position in &inventory.checkpoints {
-        match checkpoint::read(storage, *position, key)? {
+        match read_with_postings(storage, inventory, *position, key)? {
             Ok(_) => report.checkpoints.push(*position),
             Err(what) => {
                 report.damage(format!("Checkpoint `{}` is damaged: {what}.", names::checkpoint(*position)));
             }
+        }
+    }
+    Ok(())
+}
+
+fn check_postings(
+    storage: &impl Storage,
+    inventory: &Inventory,
+    key: Key,
+    report: &mut CheckReport,
+) -> Result<(), LogError> {
+    for number in &inventory.postings {
+        let name = names::posting(*number);
+        let file = storage.open(&name).map_err(LogError::io("open a posting file"))?;
+        match posting::verify(&file, *number, key).map_err(LogError::io("read a posting file"))? {
+            Ok(_) => report.posting_count += 1,
+            Err(what) => report.damage(format!("Posting file `{name}` is damaged: {what}.")),
         }
     }
     Ok(())
@@ -253,7 +273,15 @@ fn check_whole(
     report: &mut CheckReport,
 ) -> Result<(), LogError> {
     match survey(storage, inventory, key, epoch, 0) {
-        Ok(survey) => report.tail = Some(Position::new(survey.active.number, survey.tail.end)),
+        Ok(survey) => {
+            report.tail = Some(Position::new(survey.active.number, survey.tail.end));
+            let unused = inventory.postings.iter().filter(|number| !survey.needs_posting(**number)).count();
+            if unused > 0 {
+                report.note(format!(
+                    "The next start removes {unused} posting files that no checkpoint refers to."
+                ));
+            }
+        }
         Err(error @ (LogError::Corrupt { .. } | LogError::CorruptFile { .. })) => {
             report.damage(format!("The next start will fail: {error}."));
         }

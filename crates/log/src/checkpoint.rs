@@ -2,11 +2,14 @@
 //!
 //! ```text
 //!  0  magic "TGCK"             u32     24  payload bytes          u64
-//!  4  keyed CRC-32C of 8..40   u32     32  CRC-32C of the payload u32
-//!  8  format version           u32     36  zero                   u32
-//! 12  zero                     u32     40  payload
-//! 16  position                 u64
+//!  4  keyed CRC-32C of 8..40   u32     32  CRC-32C of the rest    u32
+//!  8  format version           u32     36  count of posting files u32
+//! 12  zero                     u32     40  their numbers          u32 each, ascending
+//! 16  position                 u64         payload
 //! ```
+//!
+//! The second CRC-32C covers everything after the header: the numbers of the posting files that the payload refers to,
+//! and the payload.
 
 use bytes::Bytes;
 
@@ -29,6 +32,8 @@ pub struct Checkpoint {
     pub position: Position,
     /// The caller's bytes.
     pub payload: Bytes,
+    /// Numbers of the posting files that they refer to, ascending.
+    pub postings: Vec<u32>,
 }
 
 impl std::fmt::Debug for Checkpoint {
@@ -37,15 +42,18 @@ impl std::fmt::Debug for Checkpoint {
     }
 }
 
-/// Header of the container around `payload`.
-pub(crate) fn encode_header(position: Position, payload: &[u8], key: Key) -> [u8; HEADER_BYTES] {
-    let mut bytes = [0; HEADER_BYTES];
+/// What stands before `payload`, which refers to `postings`.
+pub(crate) fn encode_header(position: Position, payload: &[u8], postings: &[u32], key: Key) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    postings.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     put_u32(&mut bytes, 0, MAGIC);
     put_u32(&mut bytes, 8, FORMAT_VERSION);
     put_u64(&mut bytes, 16, position.into());
     put_u64(&mut bytes, 24, payload.len() as u64);
-    put_u32(&mut bytes, 32, crc32c::crc32c(payload));
-    let crc = key.crc(&bytes[8..]);
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[HEADER_BYTES..]), payload);
+    put_u32(&mut bytes, 32, crc);
+    put_u32(&mut bytes, 36, u32::try_from(postings.len()).expect("a number is given to a file once"));
+    let crc = key.crc(&bytes[8..HEADER_BYTES]);
     put_u32(&mut bytes, 4, crc);
     bytes
 }
@@ -71,11 +79,16 @@ pub(crate) fn read(
     if u64_at(&content, 16) != u64::from(position) {
         return Ok(Err("it is for another position than its name says"));
     }
-    let payload = &content[HEADER_BYTES..];
-    if u64_at(&content, 24) != payload.len() as u64 || u32_at(&content, 32) != crc32c::crc32c(payload) {
+    let rest = &content[HEADER_BYTES..];
+    let postings_bytes = u64::from(u32_at(&content, 36)) * 4;
+    let length = u64_at(&content, 24).saturating_add(postings_bytes);
+    if length != rest.len() as u64 || u32_at(&content, 32) != crc32c::crc32c(rest) {
         return Ok(Err("its payload does not match its checksum"));
     }
-    Ok(Ok(Checkpoint { position, payload: Bytes::from(content).slice(HEADER_BYTES..) }))
+    let (postings, _) = rest.split_at(postings_bytes as usize);
+    let postings = postings.chunks_exact(4).map(|number| u32_at(number, 0)).collect();
+    let payload = Bytes::from(content).slice(HEADER_BYTES + postings_bytes as usize..);
+    Ok(Ok(Checkpoint { position, payload, postings }))
 }
 
 #[cfg(test)]
@@ -90,9 +103,12 @@ mod tests {
         let position = Position::new(2, 4_096);
         let payload = b"state of the queues";
         let name = names::checkpoint(position);
-        storage.replace_file(&name, &[&encode_header(position, payload, key), payload]).unwrap();
+        storage
+            .replace_file(&name, &[&encode_header(position, payload, &[4, 70_000], key), payload])
+            .unwrap();
         let checkpoint = read(&storage, position, key).unwrap().unwrap();
         assert_eq!((checkpoint.position, &checkpoint.payload[..]), (position, &payload[..]));
+        assert_eq!(checkpoint.postings, [4, 70_000]);
 
         let file = storage.open(&name).unwrap();
         for offset in 0..file.len().unwrap() {

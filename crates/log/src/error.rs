@@ -95,6 +95,37 @@ pub enum AppendError {
     },
 }
 
+/// Why a block of a posting file cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BlockError {
+    /// There is no such file, or it was removed.
+    #[error("there is no posting file {file:08x}")]
+    Missing {
+        /// Number of the file.
+        file: u32,
+    },
+    /// The bytes there are not the block that was written.
+    #[error("the block at byte {offset} of posting file {file:08x} is damaged")]
+    Damaged {
+        /// Number of the file.
+        file: u32,
+        /// Offset of the block.
+        offset: u32,
+    },
+    /// The storage failed.
+    #[error("the block at byte {offset} of posting file {file:08x} could not be read")]
+    Io {
+        /// Number of the file.
+        file: u32,
+        /// Offset of the block.
+        offset: u32,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
 /// Why one record cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]

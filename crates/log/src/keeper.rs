@@ -1,14 +1,16 @@
 //! Maintenance: spare segments, retired segments, checkpoints.
 
-use std::{io, sync::Arc};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use crate::{
     Durability, Position, checkpoint,
     error::KeeperError,
     names::{self, Name},
+    posting::{self, BlockRef},
     segment::{HEAD_BYTES, Segment},
     shared::{Shared, christen, create_segment},
     storage::{Storage, StorageFile},
+    survey::KeptCheckpoint,
 };
 
 /// Unused segment files that are kept for reuse beside the spare one: as many as become free with one checkpoint of a
@@ -30,8 +32,14 @@ pub struct Keeper<S: Storage> {
     /// Retired, and possibly still pinned by readers.
     retired: Vec<Arc<Segment<S::File>>>,
     free: Vec<FreeFile>,
-    /// Positions of the checkpoints that are kept, oldest first.
-    checkpoints: Vec<Position>,
+    /// The checkpoints that are kept, oldest first.
+    checkpoints: Vec<KeptCheckpoint>,
+    /// Posting files that are read by others than recovery.
+    postings_in_use: BTreeSet<u32>,
+    /// Posting files for a checkpoint that is still to be stored.
+    new_postings: Vec<u32>,
+    /// Number of the next posting file.
+    next_posting: u32,
     has_reserve: bool,
     fresh: Option<Fresh>,
 }
@@ -65,10 +73,24 @@ impl<S: Storage> Keeper<S> {
         shared: Arc<Shared<S>>,
         next_segment: u32,
         free: Vec<FreeFile>,
-        checkpoints: Vec<Position>,
+        checkpoints: Vec<KeptCheckpoint>,
+        postings_in_use: BTreeSet<u32>,
         has_reserve: bool,
     ) -> Self {
-        Self { shared, next_segment, retired: Vec::new(), free, checkpoints, has_reserve, fresh: None }
+        let next_posting = shared.posting_numbers().last().map_or(1, |last| last + 1);
+        let (retired, new_postings) = (Vec::new(), Vec::new());
+        Self {
+            shared,
+            next_segment,
+            retired,
+            free,
+            checkpoints,
+            postings_in_use,
+            new_postings,
+            next_posting,
+            has_reserve,
+            fresh: None,
+        }
     }
 
     /// Makes sure that the segment after the active one exists, out of a free file if there is one. Returns whether
@@ -181,7 +203,7 @@ impl<S: Storage> Keeper<S> {
     /// Segments below this position's can be retired: that of the oldest checkpoint kept, 0:0 when there is none.
     #[must_use]
     pub fn oldest_checkpoint(&self) -> Position {
-        self.checkpoints.first().copied().unwrap_or_default()
+        self.checkpoints.first().map(|oldest| oldest.position).unwrap_or_default()
     }
 
     /// Turns retired segments that nobody pins into free files.
@@ -210,26 +232,97 @@ impl<S: Storage> Keeper<S> {
         Ok(())
     }
 
+    /// Writes blocks durably into a new posting file, for the checkpoint that is stored next; if that fails, so that the
+    /// file is of no use, it is removed. Without room, the older checkpoint and then a small reserve are given up for it.
+    /// Blocks may have 16 MiB each and 1 GiB together.
+    ///
+    /// # Errors
+    /// [`KeeperError::NoRoom`]; [`KeeperError::Poisoned`]; [`KeeperError::Io`].
+    pub fn write_postings(&mut self, blocks: &[Vec<u8>]) -> Result<Vec<BlockRef>, KeeperError> {
+        self.refuse_if_poisoned()?;
+        let number = self.next_posting;
+        // Not used again after a failure, which may have left something under that name.
+        self.next_posting += 1;
+        let (content, places) = posting::encode(number, blocks, self.shared.key);
+        let name = names::posting(number);
+        let stored = self.replace_file(&name, &[&content], "write a posting file");
+        let opened = stored
+            .and_then(|()| self.shared.storage.open(&name).map_err(KeeperError::io("open a posting file")));
+        match opened {
+            Ok(file) => {
+                self.shared.insert_posting(number, file);
+                self.new_postings.push(number);
+                Ok(places)
+            }
+            Err(error) => {
+                // Only tidiness: the next opening removes it, too.
+                let _ = self.shared.storage.remove(&name);
+                self.forget_new_postings();
+                Err(error)
+            }
+        }
+    }
+
+    /// Says which posting files are read from now on. Others are removed unless a checkpoint that is kept refers to them.
+    pub fn set_postings_in_use(&mut self, numbers: BTreeSet<u32>) {
+        self.postings_in_use = numbers;
+        self.remove_other_postings();
+    }
+
+    fn forget_new_postings(&mut self) {
+        self.new_postings.clear();
+        self.remove_other_postings();
+    }
+
+    /// Removes posting files that nobody needs. What cannot be removed now is tried again the next time.
+    fn remove_other_postings(&self) {
+        for number in self.shared.posting_numbers() {
+            let is_needed = self.postings_in_use.contains(&number)
+                || self.new_postings.contains(&number)
+                || self.checkpoints.iter().any(|checkpoint| checkpoint.postings.contains(&number));
+            if !is_needed && self.shared.storage.remove(&names::posting(number)).is_ok() {
+                self.shared.remove_posting(number);
+            }
+        }
+    }
+
     /// Stores `payload` durably as the checkpoint of everything before `position`, which is the position of a frame
-    /// or the end of one, and keeps the one before it. With [`Durability::Os`] the log itself is synced up to there
-    /// first. Without room, the older checkpoint and then a small reserve are given up for it.
+    /// or the end of one, and keeps the one before it. `postings` are the numbers, ascending, of the posting files that it
+    /// refers to. With [`Durability::Os`] the log itself is synced up to there first. Without room, the older checkpoint
+    /// and then a small reserve are given up for it.
     ///
     /// # Errors
     /// [`KeeperError::CheckpointRange`] for a position beyond the end of the log or before the newest checkpoint;
     /// [`KeeperError::NoRoom`]; [`KeeperError::Poisoned`]; [`KeeperError::Io`]. The newest checkpoint that was there
     /// before is then still valid.
-    pub fn write_checkpoint(&mut self, position: Position, payload: &[u8]) -> Result<(), KeeperError> {
+    pub fn write_checkpoint(
+        &mut self,
+        position: Position,
+        payload: &[u8],
+        postings: &[u32],
+    ) -> Result<(), KeeperError> {
+        let stored = self.try_write_checkpoint(position, payload, postings);
+        self.forget_new_postings();
+        stored
+    }
+
+    fn try_write_checkpoint(
+        &mut self,
+        position: Position,
+        payload: &[u8],
+        postings: &[u32],
+    ) -> Result<(), KeeperError> {
         self.refuse_if_poisoned()?;
-        let oldest = self.checkpoints.last().copied().unwrap_or_default();
+        let oldest = self.checkpoints.last().map(|newest| newest.position).unwrap_or_default();
         let end = self.shared.written.load();
         if position < oldest || position > end {
             return Err(KeeperError::CheckpointRange { position, oldest, end });
         }
         self.sync_log(position, end)?;
-        self.store_checkpoint(position, payload)?;
-        if self.checkpoints.last() != Some(&position) {
-            self.checkpoints.push(position);
-        }
+        let header = checkpoint::encode_header(position, payload, postings, self.shared.key);
+        self.replace_file(&names::checkpoint(position), &[&header, payload], "write a checkpoint")?;
+        self.checkpoints.retain(|checkpoint| checkpoint.position != position);
+        self.checkpoints.push(KeptCheckpoint { position, postings: postings.to_vec() });
         let surplus = self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX);
         self.checkpoints.drain(..surplus);
         self.remove_other_checkpoints();
@@ -263,15 +356,12 @@ impl<S: Storage> Keeper<S> {
         Ok(())
     }
 
-    fn store_checkpoint(&mut self, position: Position, payload: &[u8]) -> Result<(), KeeperError> {
-        let header = checkpoint::encode_header(position, payload, self.shared.key);
+    /// Writes a file for a checkpoint, with whatever room can be given up for it.
+    fn replace_file(&mut self, name: &str, parts: &[&[u8]], action: &'static str) -> Result<(), KeeperError> {
         loop {
-            let name = names::checkpoint(position);
-            match self.shared.storage.replace_file(&name, &[&header, payload]) {
+            match self.shared.storage.replace_file(name, parts) {
                 Ok(()) => return Ok(()),
-                Err(source) if !is_full(&source) => {
-                    return Err(KeeperError::Io { action: "write a checkpoint", source });
-                }
+                Err(source) if !is_full(&source) => return Err(KeeperError::Io { action, source }),
                 Err(source) if !self.give_up_room()? => return Err(KeeperError::NoRoom { source }),
                 Err(_) => {}
             }
@@ -281,13 +371,14 @@ impl<S: Storage> Keeper<S> {
     /// Frees something for a checkpoint; `false` when there is nothing left to give.
     fn give_up_room(&mut self) -> Result<bool, KeeperError> {
         let name = if self.checkpoints.len() > 1 {
-            names::checkpoint(self.checkpoints.remove(0))
+            names::checkpoint(self.checkpoints.remove(0).position)
         } else if std::mem::take(&mut self.has_reserve) {
             names::RESERVE.to_owned()
         } else {
             return Ok(false);
         };
         self.shared.storage.remove(&name).map_err(KeeperError::io("make room for a checkpoint"))?;
+        self.remove_other_postings();
         self.shared.storage.sync_dir().map_err(KeeperError::io("make room for a checkpoint"))?;
         Ok(true)
     }
@@ -297,8 +388,8 @@ impl<S: Storage> Keeper<S> {
     fn remove_other_checkpoints(&self) {
         let Ok(files) = self.shared.storage.list() else { return };
         for file in files {
-            if matches!(Name::parse(&file.name), Some(Name::Checkpoint(at)) if !self.checkpoints.contains(&at))
-            {
+            let Some(Name::Checkpoint(position)) = Name::parse(&file.name) else { continue };
+            if !self.checkpoints.iter().any(|checkpoint| checkpoint.position == position) {
                 let _ = self.shared.storage.remove(&file.name);
             }
         }

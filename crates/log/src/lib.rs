@@ -10,7 +10,7 @@
 //! * [`Framer`] gathers records into frames and knows their positions before anything is written;
 //! * [`Appender`] writes frames, many with one fsync, and answers: done, fenced, or unknown;
 //! * [`Reader`] reads a record by position, or all of them in order;
-//! * [`Keeper`] prepares and recycles segments and stores checkpoints.
+//! * [`Keeper`] prepares and recycles segments and stores checkpoints, with the posting files that they refer to.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -22,7 +22,7 @@
 //! let frame = log.framer.finish().expect("it holds a record");
 //! let end = log.appender.append(&[frame])?; // on the medium now
 //! assert_eq!(log.reader.read(position)?, "hello");
-//! log.keeper.write_checkpoint(log.replay_from, b"nothing seen yet")?;
+//! log.keeper.write_checkpoint(log.replay_from, b"nothing seen yet", &[])?;
 //! drop(log);
 //!
 //! let log = SegmentedLog::open(storage, LogConfig::default(), [0; 16])?;
@@ -47,6 +47,7 @@ mod keeper;
 mod log;
 mod names;
 mod position;
+mod posting;
 mod reader;
 mod recent;
 mod scan;
@@ -62,12 +63,13 @@ pub use appender::Appender;
 pub use check::{CheckReport, Finding, check};
 pub use checkpoint::Checkpoint;
 pub use config::{Durability, LogConfig};
-pub use error::{AppendError, KeeperError, LogError, ReadError};
+pub use error::{AppendError, BlockError, KeeperError, LogError, ReadError};
 pub use frame::MAX_FRAME_BYTES;
 pub use framer::{Frame, Framer, Space};
 pub use keeper::{Keeper, SealedSegment};
 pub use log::{Opened, Recovery, SegmentedLog};
 pub use position::Position;
+pub use posting::BlockRef;
 pub use reader::{Reader, RecordRef};
 pub use scan::{FrameInfo, Frames, StoredFrame};
 pub use storage::{

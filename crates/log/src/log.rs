@@ -11,7 +11,7 @@ use crate::{
     names,
     reader::Reader,
     segment::{HEAD_BYTES, Head, SEAL_OFFSET, Segment, encode_head},
-    shared::{Segments, Shared, create_segment},
+    shared::{Postings, Segments, Shared, create_segment},
     storage::{Storage, StorageFile},
     superblock::Superblock,
     survey::{Found, Inventory, Survey, survey},
@@ -77,6 +77,7 @@ impl SegmentedLog {
         let inventory = Inventory::take(&storage)?;
         let survey = survey(&storage, &inventory, key, epoch - 1, config.file_bytes())?;
         settle(&storage, &inventory, &survey, key)?;
+        let postings = open_postings(&storage, &survey)?;
 
         let Survey {
             checkpoint,
@@ -111,7 +112,9 @@ impl SegmentedLog {
             first_sequence: tail.first_sequence,
         };
         let (tail, next_sequence) = (active.tail(), active.next_sequence());
-        let shared = Arc::new(Shared::new(storage, lock, config, key, epoch, segments, tail, spare_number));
+        let shared =
+            Arc::new(Shared::new(storage, lock, config, key, epoch, segments, postings, tail, spare_number));
+        let in_use = checkpoint.iter().flat_map(|checkpoint| checkpoint.postings.iter().copied()).collect();
         let free = inventory.free.iter().map(|&(number, bytes)| FreeFile { number, bytes }).collect();
         Ok(Opened {
             identity,
@@ -123,9 +126,22 @@ impl SegmentedLog {
             framer: Framer::new(Arc::clone(&shared), tail, allocated_bytes, next_sequence),
             appender: Appender::new(Arc::clone(&shared), active),
             reader: Reader::new(Arc::clone(&shared)),
-            keeper: Keeper::new(shared, next_segment, free, checkpoints, inventory.has_reserve),
+            keeper: Keeper::new(shared, next_segment, free, checkpoints, in_use, inventory.has_reserve),
         })
     }
+}
+
+/// Opens the posting files that checkpoints refer to. Of a checkpoint to fall back on they may be missing.
+fn open_postings<S: Storage>(storage: &S, survey: &Survey<S::File>) -> Result<Postings<S>, LogError> {
+    let mut postings = Postings::<S>::new();
+    for number in survey.checkpoints.iter().flat_map(|checkpoint| &checkpoint.postings) {
+        match storage.open(&names::posting(*number)) {
+            Ok(file) => drop(postings.insert(*number, Arc::new(file))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(LogError::Io { action: "open a posting file", source }),
+        }
+    }
+    Ok(postings)
 }
 
 /// Takes the directory's lock.
@@ -196,6 +212,8 @@ fn settle<S: Storage>(
         file.sync_data().map_err(LogError::io("sync a segment"))?;
     }
     let surplus = survey.surplus.iter().map(|number| names::segment(*number));
+    let postings = inventory.postings.iter().filter(|number| !survey.needs_posting(**number));
+    let surplus = surplus.chain(postings.map(|number| names::posting(*number)));
     for name in inventory.temporary.iter().cloned().chain(surplus) {
         storage.remove(&name).map_err(LogError::io("remove a left-over file"))?;
     }

@@ -16,6 +16,8 @@ pub(crate) enum Name {
     Free(u32),
     /// `checkpoint-0000002a00001000`
     Checkpoint(Position),
+    /// `0000002a.post`
+    Posting(u32),
     /// `….tmp`: half of an unfinished replacement, or a segment being created.
     Temporary,
 }
@@ -33,6 +35,7 @@ impl Name {
         match kind {
             "seg" => Some(Self::Segment(number)),
             "free" => Some(Self::Free(number)),
+            "post" => Some(Self::Posting(number)),
             _ => None,
         }
     }
@@ -50,6 +53,10 @@ pub(crate) fn segment(number: u32) -> String {
 
 pub(crate) fn free(number: u32) -> String {
     format!("{number:08x}.free")
+}
+
+pub(crate) fn posting(number: u32) -> String {
+    format!("{number:08x}.post")
 }
 
 /// A segment that is being created and has no number to be found by yet.
@@ -71,6 +78,7 @@ mod tests {
         assert_eq!(Name::parse(&segment(42)), Some(Name::Segment(42)));
         assert_eq!(Name::parse(&free(42)), Some(Name::Free(42)));
         assert_eq!(Name::parse(&checkpoint(position)), Some(Name::Checkpoint(position)));
+        assert_eq!(Name::parse(&posting(42)), Some(Name::Posting(42)));
         assert_eq!(Name::parse(&unborn(42)), Some(Name::Temporary));
         for foreign in
             ["superblock", "lock", "notes.seg", "2a.seg", "0000002A.seg", "checkpoint-1", "0000002a.sег"]

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use crate::{
     Position,
     codec::{Key, u32_at},
-    error::ReadError,
+    error::{BlockError, ReadError},
     frame::{MAX_FRAME_BYTES, RECORD_HEADER_BYTES, verify_record},
+    posting::{self, BlockRef},
     segment::{HEAD_BYTES, Segment},
     shared::Shared,
     storage::{Storage, StorageFile},
@@ -102,6 +103,20 @@ impl<S: Storage> Reader<S> {
     /// The record if its frame is among the newest.
     fn read_recent(&self, position: Position) -> Option<Result<Bytes, ReadError>> {
         take_record(position, self.shared.recent.find(position)?, self.shared.key)
+    }
+
+    /// Reads a block of a posting file and checks it against its checksum. One read; no lock is held meanwhile.
+    ///
+    /// # Errors
+    /// Any [`BlockError`].
+    pub fn read_block(&self, place: BlockRef) -> Result<Bytes, BlockError> {
+        let BlockRef { file, offset, .. } = place;
+        let posting = self.shared.posting(file).ok_or(BlockError::Missing { file })?;
+        match posting::read_block(&*posting, place, self.shared.key) {
+            Ok(Some(block)) => Ok(block.into()),
+            Ok(None) => Err(BlockError::Damaged { file, offset }),
+            Err(source) => Err(BlockError::Io { file, offset, source }),
+        }
     }
 
     /// End of what has been appended and acknowledged.

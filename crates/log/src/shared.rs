@@ -18,6 +18,7 @@ use crate::{
     storage::{Storage, StorageFile},
 };
 
+pub(crate) type Postings<S> = BTreeMap<u32, Arc<<S as Storage>::File>>;
 pub(crate) type Segments<S> = BTreeMap<u32, Arc<Segment<<S as Storage>::File>>>;
 
 pub(crate) struct Shared<S: Storage> {
@@ -36,6 +37,8 @@ pub(crate) struct Shared<S: Storage> {
     /// look-up only, and it is written a few times per segment.
     segments: RwLock<Segments<S>>,
     pub(crate) recent: RecentFrames,
+    /// All posting files that may be read; a `RwLock` for the same reason.
+    postings: RwLock<Postings<S>>,
     _lock: S::Lock,
 }
 
@@ -48,6 +51,7 @@ impl<S: Storage> Shared<S> {
         key: Key,
         epoch: u64,
         segments: Segments<S>,
+        postings: Postings<S>,
         tail: Position,
         spare: Option<u32>,
     ) -> Self {
@@ -62,6 +66,7 @@ impl<S: Storage> Shared<S> {
             durable: AtomicPosition::new(tail),
             poisoned: AtomicBool::new(false),
             segments: RwLock::new(segments),
+            postings: RwLock::new(postings),
             _lock: lock,
         }
     }
@@ -83,6 +88,24 @@ impl<S: Storage> Shared<S> {
 
     pub(crate) fn remove_segment(&self, number: u32) -> Option<Arc<Segment<S::File>>> {
         self.segments.write().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+
+    pub(crate) fn posting(&self, number: u32) -> Option<Arc<S::File>> {
+        self.postings.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
+    }
+
+    pub(crate) fn posting_numbers(&self) -> Vec<u32> {
+        self.postings.read().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    pub(crate) fn insert_posting(&self, number: u32, file: S::File) {
+        let mut postings = self.postings.write().unwrap_or_else(PoisonError::into_inner);
+        let previous = postings.insert(number, Arc::new(file));
+        assert!(previous.is_none(), "numbers of posting files are used once");
+    }
+
+    pub(crate) fn remove_posting(&self, number: u32) {
+        self.postings.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
     }
 
     pub(crate) fn is_poisoned(&self) -> bool {

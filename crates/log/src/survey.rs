@@ -22,6 +22,8 @@ pub(crate) struct Inventory {
     pub(crate) free: Vec<(u32, u64)>,
     /// Positions, ascending.
     pub(crate) checkpoints: Vec<Position>,
+    /// Numbers, ascending.
+    pub(crate) postings: Vec<u32>,
     pub(crate) temporary: Vec<String>,
     pub(crate) has_reserve: bool,
 }
@@ -34,12 +36,14 @@ impl Inventory {
                 Some(Name::Segment(number)) => inventory.segments.push(number),
                 Some(Name::Free(number)) => inventory.free.push((number, bytes)),
                 Some(Name::Checkpoint(position)) => inventory.checkpoints.push(position),
+                Some(Name::Posting(number)) => inventory.postings.push(number),
                 Some(Name::Temporary) => inventory.temporary.push(name),
                 None => inventory.has_reserve |= name == names::RESERVE,
             }
         }
         inventory.segments.sort_unstable();
         inventory.checkpoints.sort_unstable();
+        inventory.postings.sort_unstable();
         Ok(inventory)
     }
 }
@@ -130,11 +134,19 @@ pub(crate) fn measure<F: StorageFile>(
     Ok(Tail { end, record_count, first_sequence, body, fault })
 }
 
+/// A checkpoint that is there, whether it is used or only to fall back on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptCheckpoint {
+    pub(crate) position: Position,
+    /// Numbers of the posting files that it refers to.
+    pub(crate) postings: Vec<u32>,
+}
+
 /// The directory as recovery sees it.
 pub(crate) struct Survey<F> {
     pub(crate) checkpoint: Option<Checkpoint>,
-    /// Positions of the usable checkpoints, oldest first. Only the newest has been read.
-    pub(crate) checkpoints: Vec<Position>,
+    /// The usable checkpoints, oldest first.
+    pub(crate) checkpoints: Vec<KeptCheckpoint>,
     /// Names of damaged checkpoints, and what is wrong with them.
     pub(crate) damaged_checkpoints: Vec<(String, &'static str)>,
     /// Where replay starts.
@@ -197,20 +209,51 @@ pub(crate) fn survey<S: Storage>(
     })
 }
 
-type Chosen = (Option<Checkpoint>, Vec<Position>, Vec<(String, &'static str)>);
+impl<F> Survey<F> {
+    /// Whether a checkpoint refers to that posting file.
+    pub(crate) fn needs_posting(&self, number: u32) -> bool {
+        self.checkpoints.iter().any(|checkpoint| checkpoint.postings.contains(&number))
+    }
+}
+
+type Chosen = (Option<Checkpoint>, Vec<KeptCheckpoint>, Vec<(String, &'static str)>);
 
 /// The newest checkpoint that is intact, with those before it, and the damaged ones after it.
 fn choose_checkpoint(storage: &impl Storage, inventory: &Inventory, key: Key) -> Result<Chosen, LogError> {
     let mut damaged = Vec::new();
     for (index, position) in inventory.checkpoints.iter().enumerate().rev() {
-        match checkpoint::read(storage, *position, key)? {
+        match read_with_postings(storage, inventory, *position, key)? {
             Ok(checkpoint) => {
-                return Ok((Some(checkpoint), inventory.checkpoints[..=index].to_vec(), damaged));
+                let mut kept = Vec::with_capacity(index + 1);
+                for position in &inventory.checkpoints[..index] {
+                    // One that is damaged is found out when it is fallen back on.
+                    let postings = checkpoint::read(storage, *position, key)?
+                        .map(|older| older.postings)
+                        .unwrap_or_default();
+                    kept.push(KeptCheckpoint { position: *position, postings });
+                }
+                let postings = checkpoint.postings.clone();
+                kept.push(KeptCheckpoint { position: *position, postings });
+                return Ok((Some(checkpoint), kept, damaged));
             }
             Err(what) => damaged.push((names::checkpoint(*position), what)),
         }
     }
     Ok((None, Vec::new(), damaged))
+}
+
+/// Reads a checkpoint that is of use only with all posting files that it refers to.
+pub(crate) fn read_with_postings(
+    storage: &impl Storage,
+    inventory: &Inventory,
+    position: Position,
+    key: Key,
+) -> Result<Result<Checkpoint, &'static str>, LogError> {
+    let is_there = |number: &u32| inventory.postings.binary_search(number).is_ok();
+    Ok(checkpoint::read(storage, position, key)?.and_then(|checkpoint| {
+        let is_whole = checkpoint.postings.iter().all(is_there);
+        is_whole.then_some(checkpoint).ok_or("a posting file that it refers to is missing")
+    }))
 }
 
 /// Index of the segment that appends go on in: the last one with frames, or the one after it if that is sealed.

@@ -34,7 +34,7 @@ fn records_survive_reopening_rolling_and_recycling() {
             assert_eq!(log.reader.read(*position).unwrap(), data);
         }
         let dead = log.checkpoint.as_ref().map(|checkpoint| checkpoint.position.segment());
-        log.keeper.write_checkpoint(log.reader.tail(), &[life; 10_000]).unwrap();
+        log.keeper.write_checkpoint(log.reader.tail(), &[life; 10_000], &[]).unwrap();
         for segment in log.keeper.sealed_segments().iter().map(|segment| segment.number) {
             if dead.is_some_and(|dead| segment < dead) {
                 log.keeper.retire(segment).unwrap();

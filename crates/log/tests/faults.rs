@@ -39,7 +39,7 @@ fn failed_write_or_fsync_poisons_for_good() {
             let operations = storage.operations();
             assert!(matches!(append(&mut log, 100), Err(AppendError::Unknown { .. })));
             assert!(matches!(log.keeper.prepare_spare(), Err(KeeperError::Poisoned)));
-            assert!(matches!(log.keeper.write_checkpoint(kept, b""), Err(KeeperError::Poisoned)));
+            assert!(matches!(log.keeper.write_checkpoint(kept, b"", &[]), Err(KeeperError::Poisoned)));
             assert_eq!(storage.operations(), operations, "nothing is tried again");
             assert_eq!(log.reader.tail(), kept, "readers see only what was acknowledged");
             assert!(log.reader.locate(start).is_none());
@@ -143,7 +143,7 @@ fn configured_bound_acts_like_a_full_disk_and_retiring_leads_out_of_it() {
     assert_eq!(log.framer.space(), Space::Low);
     assert!(log.keeper.bytes_on_disk().unwrap() <= 3 * small().file_bytes());
     let end = append(&mut log, 20).unwrap();
-    log.keeper.write_checkpoint(end, b"").unwrap();
+    log.keeper.write_checkpoint(end, b"", &[]).unwrap();
     let before = storage.used_bytes();
     log.keeper.retire(1).unwrap();
     assert!(log.keeper.prepare_spare().unwrap(), "the retired file is used again");
@@ -162,15 +162,18 @@ fn checkpoint_on_a_full_disk_takes_the_older_ones_place_and_then_the_reserve() {
     for _ in 0..5 {
         ends.push(append(&mut log, 10).unwrap());
     }
-    log.keeper.write_checkpoint(ends[0], &payload).unwrap();
-    log.keeper.write_checkpoint(ends[1], &payload).unwrap();
+    log.keeper.write_checkpoint(ends[0], &payload, &[]).unwrap();
+    log.keeper.write_checkpoint(ends[1], &payload, &[]).unwrap();
     assert_eq!(log.keeper.oldest_checkpoint(), ends[0]);
     storage.limit_capacity(Some(storage.used_bytes()));
-    log.keeper.write_checkpoint(ends[2], &payload).unwrap();
+    log.keeper.write_checkpoint(ends[2], &payload, &[]).unwrap();
     assert_eq!(log.keeper.oldest_checkpoint(), ends[1], "the older one made room");
-    log.keeper.write_checkpoint(ends[3], &vec![7; 4_500]).unwrap();
+    log.keeper.write_checkpoint(ends[3], &vec![7; 4_500], &[]).unwrap();
     assert_eq!(log.keeper.oldest_checkpoint(), ends[2], "and so did the reserve of 2 KiB");
-    assert!(matches!(log.keeper.write_checkpoint(ends[4], &vec![7; 9_000]), Err(KeeperError::NoRoom { .. })));
+    assert!(matches!(
+        log.keeper.write_checkpoint(ends[4], &vec![7; 9_000], &[]),
+        Err(KeeperError::NoRoom { .. })
+    ));
     drop(log);
     let log = open(&storage.crash(CrashPolicy::DropAll), config);
     assert_eq!(log.checkpoint.unwrap().position, ends[3], "the newest one that succeeded is there");
@@ -323,9 +326,15 @@ fn segments_are_retired_only_when_sealed_covered_and_unpinned() {
     );
     assert!(matches!(log.keeper.retire(1), Err(KeeperError::Needed { .. })), "there is no checkpoint");
     let beyond = Position::new(end.segment(), end.offset() + 8);
-    assert!(matches!(log.keeper.write_checkpoint(beyond, b""), Err(KeeperError::CheckpointRange { .. })));
-    log.keeper.write_checkpoint(end, b"").unwrap();
-    assert!(matches!(log.keeper.write_checkpoint(first[3], b""), Err(KeeperError::CheckpointRange { .. })));
+    assert!(matches!(
+        log.keeper.write_checkpoint(beyond, b"", &[]),
+        Err(KeeperError::CheckpointRange { .. })
+    ));
+    log.keeper.write_checkpoint(end, b"", &[]).unwrap();
+    assert!(matches!(
+        log.keeper.write_checkpoint(first[3], b"", &[]),
+        Err(KeeperError::CheckpointRange { .. })
+    ));
     assert!(
         matches!(log.keeper.retire(end.segment()), Err(KeeperError::NotSealed { .. })),
         "it is being written"

@@ -197,7 +197,7 @@ fn missing_segment_is_refused_unless_a_checkpoint_covers_it() {
     let (storage, places_2) = two_segments();
     assert_eq!(places, places_2);
     let mut log = open(&storage.restart_process()).unwrap();
-    log.keeper.write_checkpoint(places[3].0, b"").unwrap();
+    log.keeper.write_checkpoint(places[3].0, b"", &[]).unwrap();
     drop(log);
     storage.remove(FIRST).unwrap();
     assert_eq!(recover(&storage), Outcome::Frames(2));
@@ -238,8 +238,8 @@ fn blank_last_segment_is_used() {
 fn damaged_checkpoint_falls_back_to_the_previous_one() {
     let (storage, places) = two_segments();
     let mut log = open(&storage.restart_process()).unwrap();
-    log.keeper.write_checkpoint(places[0].1, b"older").unwrap();
-    log.keeper.write_checkpoint(places[3].1, b"newer").unwrap();
+    log.keeper.write_checkpoint(places[0].1, b"older", &[]).unwrap();
+    log.keeper.write_checkpoint(places[3].1, b"newer", &[]).unwrap();
     assert!(
         matches!(log.keeper.retire(1), Err(KeeperError::Needed { segment: 1, .. })),
         "the older one needs it"
@@ -253,7 +253,7 @@ fn damaged_checkpoint_falls_back_to_the_previous_one() {
     assert_eq!((checkpoint.position, &checkpoint.payload[..]), (places[0].1, &b"older"[..]));
     assert_eq!(log.recovery.damaged_checkpoints, std::slice::from_ref(&newer));
     assert_eq!(scan(&log.reader, log.replay_from, log.tail).len(), 4);
-    log.keeper.write_checkpoint(places[4].1, b"newest").unwrap();
+    log.keeper.write_checkpoint(places[4].1, b"newest", &[]).unwrap();
     drop(log);
     assert!(storage.open(&newer).is_err(), "the damaged one is cleared away");
 
@@ -270,7 +270,7 @@ fn damaged_checkpoint_falls_back_to_the_previous_one() {
 fn checkpoint_beyond_the_log_is_refused() {
     let (storage, places) = two_segments();
     let mut log = open(&storage.restart_process()).unwrap();
-    log.keeper.write_checkpoint(places[4].1, b"").unwrap();
+    log.keeper.write_checkpoint(places[4].1, b"", &[]).unwrap();
     drop(log);
     flip(&storage, SECOND, u64::from(places[4].0.offset()) + 60);
     assert_eq!(recover(&storage), Outcome::Refused { segment: 2 });
@@ -377,7 +377,7 @@ fn adopted_names_survive_a_later_power_loss() {
 fn check_counts() {
     let (storage, places) = two_segments();
     let mut log = open(&storage.restart_process()).unwrap();
-    log.keeper.write_checkpoint(places[3].1, b"state").unwrap();
+    log.keeper.write_checkpoint(places[3].1, b"state", &[]).unwrap();
     log.keeper.prepare_spare().unwrap();
     drop(log);
     let report = check(&storage.restart_process()).unwrap();

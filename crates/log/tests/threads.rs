@@ -53,7 +53,7 @@ fn four_roles_on_four_threads() {
                 assert!(keeper.prepare_spare().unwrap());
                 let end = reader.tail();
                 if end.segment() > keeper.oldest_checkpoint().segment() + 8 {
-                    keeper.write_checkpoint(end, b"").unwrap();
+                    keeper.write_checkpoint(end, b"", &[]).unwrap();
                     for segment in keeper.sealed_segments() {
                         if segment.number < keeper.oldest_checkpoint().segment() {
                             keeper.retire(segment.number).unwrap();

@@ -1,7 +1,7 @@
 //! The only place where durable state changes.
 
 use super::{Engine, Moved};
-use crate::queue::{HashKey, Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
+use crate::queue::{Footprint, Held, MoveTask, MoveTasks, Queue, Stored, Touched, Waiting};
 use crate::{
     Event, MessageId, MessageSeq, Origin, Position, QueueAttributes, QueueId, StoredMessage, Timestamp,
 };
@@ -32,10 +32,11 @@ impl Engine {
                     created_at: at,
                     modified_at: at,
                     purged_at: None,
-                    messages: Held::new(&defaults_changed, HashKey::new(self.config.hash_key)),
+                    messages: Held::new(&defaults_changed, &self.config),
                     move_tasks: MoveTasks::default(),
                     attributes: defaults_changed,
                     waiting: Waiting::default(),
+                    footprint: Footprint::default(),
                     armed_at: None,
                     moves_left: false,
                 };
@@ -45,7 +46,7 @@ impl Engine {
                 self.note_policy(*queue, attributes);
             }
             Event::QueueDeleted { queue } => {
-                self.orphan_dormant(*queue);
+                self.forget_footprint(*queue);
                 let mut deleted = self.queues.remove(queue).expect("a deleted queue existed");
                 deleted.messages.clear(&mut self.released);
                 self.names.remove(&deleted.address);
@@ -70,10 +71,10 @@ impl Engine {
                 keys.iter().for_each(|key| drop(queue.tags.remove(key)));
             }
             Event::QueuePurged { queue } => {
-                self.orphan_dormant(*queue);
-                let queue = self.queues.get_mut(queue).expect("a purged queue exists");
-                queue.messages.clear(&mut self.released);
-                queue.purged_at = Some(at);
+                let purged = self.queues.get_mut(queue).expect("a purged queue exists");
+                purged.messages.clear(&mut self.released);
+                purged.purged_at = Some(at);
+                self.note_footprint(*queue);
             }
             Event::MessageSent { stored, visible_at } => self.apply_sent(at, stored, *visible_at, position),
             Event::MessagesReceived { queue, messages, visible_at, attempt_id } => {

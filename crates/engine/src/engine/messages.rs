@@ -1,7 +1,7 @@
 //! Commands on messages: send, receive, delete, change visibility.
 
 use super::{Engine, Journal};
-use crate::queue::{Parked, Repetition, Wanted};
+use crate::queue::{Backlog, Parked, Repetition, Wanted};
 use crate::{
     Delivery, Error, Event, FifoAttributes, MessageSeq, Position, QueueAddress, QueueId, Receipt, Receive,
     Reply, RequestId, SendEntry, Sent, StoredMessage, Timestamp, limits,
@@ -96,7 +96,8 @@ impl Engine {
         let stalled = queue.messages.is_stalled();
         let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
         if stalled {
-            // There are messages; they only have to be brought back.
+            // There are messages; they only have to be brought back, with another try if the last one failed.
+            queue.messages.backlog_mut().into_iter().for_each(Backlog::want_again);
             wait = wait.max(limits::LOAD_TIME_MAX);
         }
         if !deliveries.is_empty() || wait.is_zero() {
@@ -319,7 +320,9 @@ impl Engine {
     ) -> Result<(), Error> {
         for (position, stored) in messages {
             if let Some(stored) = self.brought_up_to_date(now, stored, position) {
+                let queue = stored.queue;
                 self.commit(now, &Event::MessageRelocated { stored }, journal);
+                self.note_footprint(queue);
             }
         }
         journal.reply(request, Ok(Reply::Done));

@@ -8,16 +8,17 @@ mod messages;
 mod move_task;
 mod policy;
 
-use crate::queue::{Backlog, Keyed, Ordered, Place, Queue, Released};
+use crate::queue::{BacklogSizes, Keyed, Ordered, Place, Queue, Released, Run};
 use crate::timer::Timers;
 use crate::{
-    Command, Demand, Error, Event, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId, Timestamp,
-    limits,
+    Command, Demand, Error, Event, Extent, MessageSeq, Position, QueueAddress, QueueId, Reply, RequestId,
+    Timestamp, limits,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-pub use dormant::ChunkId;
+use dormant::Dormant;
+pub use dormant::Orphan;
 pub use policy::PolicyUpdate;
 
 /// Where the engine's decisions go.
@@ -42,6 +43,8 @@ pub struct Config {
     /// Key of the hashes that stand for deduplication ids. Default zero; a server has a secret one, and keeps it: under
     /// another key the ids in a snapshot are not found.
     pub hash_key: [u8; 16],
+    /// How large the parts of backlogs become. Only tests have a reason to change it.
+    pub backlog_sizes: BacklogSizes,
 }
 
 impl Default for Config {
@@ -51,6 +54,7 @@ impl Default for Config {
             in_flight_max: limits::IN_FLIGHT_MAX,
             fifo_in_flight_max: limits::FIFO_IN_FLIGHT_MAX,
             hash_key: [0; 16],
+            backlog_sizes: BacklogSizes::default(),
         }
     }
 }
@@ -85,6 +89,10 @@ pub struct Engine {
     pub(crate) deleted: VecDeque<(Timestamp, QueueAddress)>,
     /// The time of the newest event.
     pub(crate) at: Timestamp,
+    /// Runs of messages that are gone, whose records are still to be released.
+    pub(crate) orphans: VecDeque<Run>,
+    /// The same, of those that could not be read.
+    unreadable_orphans: Vec<Extent>,
     /// Everything below is not durable state.
     pub(crate) timers: Timers,
     parked: HashMap<RequestId, (QueueId, Place)>,
@@ -96,10 +104,7 @@ pub struct Engine {
     /// Queues that dead letters came to in the call under way, or that lost their dead-letter queue, and whose waiting
     /// receives were not served yet.
     unsettled: BTreeSet<QueueId>,
-    /// Chunks to be brought back.
-    wanted: VecDeque<ChunkId>,
-    /// Chunks that were away when their queue was purged or deleted; wanted only to release their records.
-    orphans: BTreeSet<ChunkId>,
+    dormant: Dormant,
     /// Queues whose policy is another than the one that was taken last.
     pub(crate) policies: BTreeSet<QueueAddress>,
 }
@@ -226,7 +231,7 @@ impl Engine {
         gauges
     }
 
-    /// Takes the place of one record that holds no message any more.
+    /// Takes the place of one record that holds no message any more. Whole runs of them become orphans.
     pub fn poll_released(&mut self) -> Option<Position> {
         loop {
             match self.released.pop()? {
@@ -235,9 +240,7 @@ impl Engine {
                     self.moved.remove(sent_as);
                     return Some(position);
                 }
-                Released::Chunk(chunk) => {
-                    self.released.extend(chunk.iter().map(|stored| Released::Record(stored.position)));
-                }
+                Released::Run(run) => self.orphans.push_back(run),
             }
         }
     }
@@ -259,9 +262,8 @@ impl Engine {
     /// After anything that may have made messages of a queue visible: serves who waits, and sets the timer.
     fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         self.serve_waiting(now, id, journal);
+        self.read_ahead(id);
         let Some(queue) = self.queues.get_mut(&id) else { return };
-        let wanted = queue.messages.backlog_mut().and_then(Backlog::poll_wanted);
-        self.wanted.extend(wanted.map(|first| ChunkId { queue: id, first }));
         let goes_on = std::mem::take(&mut queue.moves_left) && queue.waiting.first().is_some();
         let next_turn = goes_on.then(|| now + Duration::from_millis(1));
         if let Some(due) = queue.next_due().into_iter().chain(next_turn).min()

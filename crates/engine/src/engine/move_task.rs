@@ -3,7 +3,7 @@
 //! A redriven message is a new one where it comes to: with another id, another send time and no receives.
 
 use super::{Engine, Journal};
-use crate::queue::Pace;
+use crate::queue::{Pace, READ_AHEAD};
 use crate::{
     Error, Event, MessageSeq, MoveTaskFailure, MoveTaskId, MoveTaskOutcome, QueueAddress, QueueId, Reply,
     RequestId, Timestamp, limits,
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 /// Messages that a task moves in one turn, so that others have theirs.
 const TURN_MAX: u64 = 100;
+const _: () = assert!(TURN_MAX <= READ_AHEAD as u64, "what a turn takes is in memory");
 /// When the next turn of a task without a rate comes.
 const NEXT_TURN: Duration = Duration::from_millis(1);
 
@@ -187,6 +188,7 @@ impl Engine {
         let results = messages.iter().map(one).collect();
         journal.reply(request, Ok(Reply::Settled(results)));
         // Nobody who waits on the source gains: what stands behind a visible message waits for others, too.
+        self.read_ahead(source);
         Ok(())
     }
 

@@ -1,35 +1,74 @@
 //! The untouched messages of a queue: sent, visible, never received, in the order of their numbers.
 //!
-//! A backlog of any depth is a row of sealed chunks, a few bytes a message, between a decoded head that
-//! receives take from and an open tail that sends append to. Chunks behind the first may be put away; a receive gets
-//! as far as the first chunk that is not there.
+//! A backlog of any depth is a row of runs of sealed chunks, a few bytes a message, between a decoded head that
+//! receives take from and an open tail that sends append to. Runs that were written out may be put away; a receive gets
+//! as far as the first run that is not there.
+//!
+//! Send times rise with the numbers here: what was sent earlier and becomes visible later waits elsewhere.
 
 use super::chunk::{CHUNK_ENTRIES, Chunk, ChunkBuilder, Stored};
-use super::sealed::Sealed;
-use crate::{MessageSeq, Position};
+use super::run::{Extent, ExtentPlace, Footprint, Portion, Run, Written};
+use super::standard::Released;
+use crate::{MessageSeq, Position, Timestamp};
 use std::collections::VecDeque;
 
-/// Messages in the head below which the next chunk is asked for, so that receives rarely wait for it.
-const READ_AHEAD: usize = CHUNK_ENTRIES / 2;
+/// Messages in front below which the next run that is away is asked for.
+pub(crate) const READ_AHEAD: usize = 128;
+/// Chunks of a full run.
+const RUN_CHUNKS: usize = 16;
+
+/// How large the parts of a backlog become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BacklogSizes {
+    /// Messages of a chunk. Default 256.
+    pub chunk_messages: usize,
+    /// Chunks of a run, which is what is put away at once. Default 16.
+    pub run_chunks: usize,
+    /// Messages in front below which the next run that is away is asked for. The default, 128, is more than any turn
+    /// takes, so that receives do not meet runs that are away.
+    pub read_ahead: usize,
+}
+
+impl Default for BacklogSizes {
+    fn default() -> Self {
+        BacklogSizes { chunk_messages: CHUNK_ENTRIES, run_chunks: RUN_CHUNKS, read_ahead: READ_AHEAD }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
+    sizes: BacklogSizes,
     /// Decoded entries, older than everything else here.
     head: VecDeque<Stored>,
-    sealed: VecDeque<Sealed>,
+    runs: VecDeque<Run>,
     tail: ChunkBuilder,
     /// Messages in all three parts.
     len: usize,
+    /// Of the runs.
+    footprint: Footprint,
 }
 
 impl Backlog {
+    pub(crate) fn new(sizes: BacklogSizes) -> Self {
+        Backlog { sizes, ..Backlog::default() }
+    }
+
+    pub(crate) fn sizes(&self) -> BacklogSizes {
+        self.sizes
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// Bytes of memory that the chunks take.
+    pub(crate) fn footprint(&self) -> Footprint {
+        self.footprint
+    }
+
     /// The newest number here, below which `push` must not go.
     pub(crate) fn last_seq(&self) -> Option<MessageSeq> {
-        let sealed = || self.sealed.back().map(Sealed::last_seq);
+        let sealed = || self.runs.back().map(Run::last_seq);
         self.tail.last_seq().or_else(sealed).or_else(|| self.head.back().map(|s| s.seq))
     }
 
@@ -37,19 +76,28 @@ impl Backlog {
     pub(crate) fn push(&mut self, stored: Stored) {
         assert!(self.last_seq().is_none_or(|last| last < stored.seq), "a backlog is in the order of numbers");
         self.len += 1;
-        if self.sealed.is_empty() && self.tail.is_empty() && self.head.len() < CHUNK_ENTRIES {
+        if self.runs.is_empty() && self.tail.is_empty() && self.head.len() < self.sizes.chunk_messages {
             self.head.push_back(stored);
             return;
         }
         self.tail.push(stored);
-        if self.tail.len() == CHUNK_ENTRIES {
-            self.sealed.push_back(Sealed::Resident(self.tail.seal()));
+        if self.tail.len() == self.sizes.chunk_messages {
+            let chunk = self.tail.seal();
+            self.push_chunk(chunk);
+        }
+    }
+
+    fn push_chunk(&mut self, chunk: Chunk) {
+        self.footprint.loose += chunk.memory_bytes();
+        match self.runs.back_mut() {
+            Some(Run::Loose(chunks)) if chunks.len() < self.sizes.run_chunks => chunks.push_back(chunk),
+            _ => self.runs.push_back(Run::Loose([chunk].into())),
         }
     }
 
     /// The oldest message.
     pub(crate) fn front(&self) -> Option<Stored> {
-        let sealed = || self.sealed.front().map(Sealed::first);
+        let sealed = || self.runs.front().map(Run::first);
         self.head.front().copied().or_else(sealed).or_else(|| self.tail.iter().next())
     }
 
@@ -62,47 +110,128 @@ impl Backlog {
     /// Decodes chunks until the head has `count` messages, or everything is in it, or the next chunk is away.
     fn fill_head(&mut self, count: usize) {
         while self.head.len() < count.min(self.len) {
-            match self.sealed.pop_front() {
-                None => self.head.extend(self.tail.seal().iter()),
-                Some(Sealed::Resident(chunk)) => self.head.extend(chunk.iter()),
-                Some(away) => return self.sealed.push_front(away),
+            if self.runs.is_empty() {
+                self.head.extend(self.tail.seal().iter());
+                continue;
             }
+            let Some(chunk) = self.pop_chunk() else { return };
+            self.head.extend(chunk.iter());
         }
     }
 
-    /// Whether nothing can be received before a chunk comes back.
+    /// Takes the oldest chunk, unless it is away.
+    fn pop_chunk(&mut self) -> Option<Chunk> {
+        let taken = self.alter(0, |run| run.loosen().and_then(VecDeque::pop_front))?;
+        if self.runs[0].resident().is_some_and(VecDeque::is_empty) {
+            self.runs.pop_front();
+        }
+        Some(taken)
+    }
+
+    /// Changes a run and keeps count of memory.
+    fn alter<R>(&mut self, at: usize, change: impl FnOnce(&mut Run) -> R) -> R {
+        let run = &mut self.runs[at];
+        self.footprint -= run.footprint();
+        let result = change(run);
+        self.footprint += run.footprint();
+        result
+    }
+
+    /// Whether nothing can be received before a run comes back.
     pub(crate) fn is_stalled(&self) -> bool {
         self.head.is_empty() && self.next_is_away()
     }
 
-    /// Whether receives find nothing beyond the head before a chunk comes back.
+    /// Whether receives find nothing beyond the head before a run comes back.
     pub(crate) fn next_is_away(&self) -> bool {
-        self.sealed.front().is_some_and(|first| first.resident().is_none())
+        self.runs.front().is_some_and(Run::is_away)
     }
 
-    /// The first message of a chunk that should come back now: receives are about to reach it.
-    pub(crate) fn poll_wanted(&mut self) -> Option<MessageSeq> {
-        let near = self.head.len() < READ_AHEAD;
-        let first = self.sealed.front_mut().filter(|_| near)?;
-        first.want().then(|| first.first().seq)
+    /// The run that should come back now: receives are about to reach it. Each is named once.
+    pub(crate) fn poll_wanted(&mut self) -> Option<Extent> {
+        let mut ahead = self.head.len();
+        let read_ahead = self.sizes.read_ahead;
+        for run in &mut self.runs {
+            if ahead >= read_ahead {
+                return None;
+            }
+            if run.is_away() {
+                return run.want();
+            }
+            ahead += run.len();
+        }
+        None
     }
 
-    /// First messages of the chunks that may be put away: all but the one that receives come to next.
-    pub(crate) fn evictable(&self) -> impl Iterator<Item = MessageSeq> {
-        self.sealed.iter().skip(1).filter_map(Sealed::resident).map(|chunk| chunk.first().seq)
+    /// Has runs that were asked for and did not come asked for again.
+    pub(crate) fn want_again(&mut self) {
+        self.runs.front_mut().into_iter().for_each(Run::unwant);
     }
 
-    /// Puts away the chunk that begins with `first`; `None` when there is none that may go.
-    pub(crate) fn evict(&mut self, first: MessageSeq) -> Option<Chunk> {
-        let at = self.chunk_of(first).filter(|at| *at > 0)?;
-        self.sealed[at].evict()
+    /// Puts away the run that begins with `first`, if it is written out.
+    pub(crate) fn evict(&mut self, first: MessageSeq) -> Evicted {
+        let Some(at) = self.run_of(first).filter(|at| self.runs[*at].first().seq == first) else {
+            return Evicted::Gone;
+        };
+        let mut ahead = self.head.len();
+        for run in self.runs.range(..at) {
+            if ahead >= self.sizes.read_ahead {
+                break;
+            }
+            ahead += run.len();
+        }
+        if ahead < self.sizes.read_ahead {
+            return Evicted::Needed;
+        }
+        if self.alter(at, Run::evict) { Evicted::Away } else { Evicted::Gone }
     }
 
-    /// Takes back a chunk; gives it back when it is not one that is away here.
-    pub(crate) fn supply(&mut self, chunk: Chunk) -> Result<(), Chunk> {
-        match self.chunk_of(chunk.first().seq) {
-            Some(at) => self.sealed[at].supply(chunk),
-            None => Err(chunk),
+    /// Whether a run that begins with `first` is written out and in memory.
+    pub(crate) fn is_resident(&self, first: MessageSeq) -> bool {
+        let run = self.run_of(first).map(|at| &self.runs[at]).filter(|run| run.first().seq == first);
+        run.is_some_and(|run| matches!(run, Run::Written(written) if !written.is_away()))
+    }
+
+    /// Takes back a run that is away; whether it was. What was to go meanwhile goes.
+    pub(crate) fn supply(
+        &mut self,
+        extent: &Extent,
+        chunks: Vec<Chunk>,
+        released: &mut Vec<Released>,
+    ) -> bool {
+        let Some(at) = self.run_of(extent.first.seq) else { return false };
+        if !self.alter(at, |run| run.supply(extent, chunks)) {
+            return false;
+        }
+        let Run::Written(Written { expired_to, .. }) = self.runs[at] else {
+            unreachable!("only what is written out was away")
+        };
+        self.expire(expired_to, released);
+        true
+    }
+
+    /// Notes that chunks were written out. `false` when they are not a run any more.
+    pub(crate) fn note_written(&mut self, chunks: &[Chunk], extent: Extent) -> bool {
+        let Some(at) = self.run_of(extent.first.seq) else { return false };
+        let Run::Loose(here) = &self.runs[at] else { return false };
+        if here.len() != chunks.len() || !here.iter().zip(chunks).all(|(one, other)| one.is(other)) {
+            return false;
+        }
+        self.alter(at, |run| {
+            let chunks = run.loosen().map(std::mem::take).unwrap_or_default();
+            *run = Run::Written(Written::away(extent, Timestamp::ZERO));
+            run.supply(&extent, chunks.into());
+        });
+        true
+    }
+
+    /// Notes that what was written at a place is at another one as well.
+    pub(crate) fn note_copied(&mut self, from: &Extent, to: ExtentPlace) {
+        let Some(at) = self.run_of(from.first.seq) else { return };
+        if let Run::Written(written) = &mut self.runs[at]
+            && written.extent == *from
+        {
+            written.extent.place = to;
         }
     }
 
@@ -114,33 +243,97 @@ impl Backlog {
         Some(oldest)
     }
 
+    /// Drops the messages that were sent at `until` or before. Whole runs go as they are, in memory or not; of one that
+    /// is away what is over goes when it comes back.
+    pub(crate) fn expire(&mut self, until: Timestamp, released: &mut Vec<Released>) {
+        while let Some(oldest) = self.front().filter(|stored| stored.sent_at <= until) {
+            if !self.head.is_empty() {
+                released.push(Released::Record(oldest.position));
+                self.head.pop_front();
+                self.len -= 1;
+                continue;
+            }
+            match self.runs.front_mut() {
+                Some(run) if run.last_sent_at() <= until => {
+                    let run = self.runs.pop_front().expect("looked at");
+                    self.len -= run.len();
+                    self.footprint -= run.footprint();
+                    released.push(Released::Run(run));
+                }
+                Some(Run::Written(written)) if written.is_away() => {
+                    written.expired_to = written.expired_to.max(until);
+                    return;
+                }
+                _ => self.fill_head(1),
+            }
+        }
+    }
+
+    /// When the message was sent whose end of retention changes something next.
+    pub(crate) fn next_to_expire(&self) -> Option<Timestamp> {
+        match self.runs.front() {
+            Some(Run::Written(written)) if self.head.is_empty() && written.is_away() => {
+                let first = written.extent.first.sent_at;
+                // What is over of it waits for it, or for the rest of it to be over as well.
+                Some(if first <= written.expired_to { written.extent.last_sent_at } else { first })
+            }
+            _ => self.front().map(|stored| stored.sent_at),
+        }
+    }
+
     /// The message of that number, if it is here and its chunk is in memory.
     pub(crate) fn get(&self, seq: MessageSeq) -> Option<Stored> {
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).ok()?;
             return Some(self.head[at]);
         }
-        let mut entries = match self.chunk_of(seq) {
-            Some(at) => self.sealed[at].resident()?.iter(),
+        let mut entries = match self.run_of(seq) {
+            Some(at) => {
+                let chunks = self.runs[at].resident()?;
+                chunks[chunk_of(chunks, seq)?].entries()
+            }
             None => self.tail.iter(),
         };
         entries.find(|stored| stored.seq >= seq).filter(|stored| stored.seq == seq)
     }
 
-    /// The messages from a number on, as far as the first chunk that is away.
+    /// The messages from a number on, as far as the first run that is away.
     pub(crate) fn from(&self, seq: MessageSeq) -> impl Iterator<Item = Stored> {
         let head = self.head.range(self.head.partition_point(|stored| stored.seq < seq)..).copied();
-        let first = self.sealed.partition_point(|chunk| chunk.last_seq() < seq);
-        let resident = self.sealed.range(first..).map_while(Sealed::resident).flat_map(Chunk::iter);
-        let is_whole = self.sealed.range(first..).all(|sealed| sealed.resident().is_some());
-        let tail = is_whole.then(|| self.tail.iter()).into_iter().flatten();
-        head.chain(resident).chain(tail).skip_while(move |stored| stored.seq < seq)
+        let first = self.runs.partition_point(|run| run.last_seq() < seq);
+        let resident = self.runs.range(first..).map_while(Run::resident).flatten();
+        let resident = resident.skip_while(move |chunk| chunk.last_seq() < seq).flat_map(Chunk::iter);
+        let mut rest = self.runs.range(first..);
+        // Only looked at when everything before it was taken.
+        let tail = std::iter::once_with(move || rest.all(|run| !run.is_away()).then(|| self.tail.iter()));
+        head.chain(resident).chain(tail.flatten().flatten()).skip_while(move |stored| stored.seq < seq)
     }
 
-    /// The first message of the first chunk that is away and does not end before a number.
+    /// The first message of the first run that is away and does not end before a number.
     pub(crate) fn first_away(&self, from: MessageSeq) -> Option<MessageSeq> {
-        let away = |sealed: &&Sealed| sealed.resident().is_none() && sealed.last_seq() >= from;
-        self.sealed.iter().find(away).map(|sealed| sealed.first().seq)
+        let first = self.runs.partition_point(|run| run.last_seq() < from);
+        self.runs.range(first..).find(|run| run.is_away()).map(|run| run.first().seq)
+    }
+
+    /// The runs that are away of those that hold `count` messages from a number on.
+    pub(crate) fn away_from(&self, seq: MessageSeq, count: usize) -> Vec<Extent> {
+        let first = self.runs.partition_point(|run| run.last_seq() < seq);
+        let (mut extents, mut found) = (Vec::new(), 0);
+        for (run, at) in self.runs.range(first..).zip(0..) {
+            if found >= count {
+                break;
+            }
+            extents.extend(away_extent(run));
+            // Of the first one nobody knows how much lies before that number.
+            found += if at == 0 { 1 } else { run.len() };
+        }
+        extents
+    }
+
+    /// The run that a message would be in, if that is away.
+    pub(crate) fn away_with(&self, seq: MessageSeq) -> Option<Extent> {
+        let run = &self.runs[self.run_of(seq)?];
+        (run.first().seq <= seq).then(|| away_extent(run)).flatten()
     }
 
     /// Takes a message out of the row, if it is here and its chunk is in memory.
@@ -150,11 +343,10 @@ impl Backlog {
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).expect("found above");
             self.head.remove(at);
-        } else if let Some(at) = self.chunk_of(seq) {
-            let chunk = self.sealed[at].resident().expect("found above");
-            match chunk.without(seq) {
-                Some(rest) => self.sealed[at] = Sealed::Resident(rest),
-                None => drop(self.sealed.remove(at)),
+        } else if let Some(at) = self.run_of(seq) {
+            self.change_chunk(at, seq, |chunk| chunk.without(seq));
+            if self.runs[at].resident().is_some_and(VecDeque::is_empty) {
+                self.runs.remove(at);
             }
         } else {
             let tail = self.tail.seal();
@@ -172,9 +364,8 @@ impl Backlog {
         if self.head.back().is_some_and(|last| seq <= last.seq) {
             let at = self.head.binary_search_by_key(&seq, |s| s.seq).expect("found above");
             self.head[at].position = position;
-        } else if let Some(at) = self.chunk_of(seq) {
-            let chunk = self.sealed[at].resident().expect("its position was found");
-            self.sealed[at] = Sealed::Resident(chunk.with_position(seq, position));
+        } else if let Some(at) = self.run_of(seq) {
+            self.change_chunk(at, seq, |chunk| Some(chunk.with_position(seq, position)));
         } else {
             let moved = self.tail.seal().with_position(seq, position);
             moved.iter().for_each(|stored| self.tail.push(stored));
@@ -182,40 +373,121 @@ impl Backlog {
         old
     }
 
-    /// The sealed chunk whose range covers `seq`.
-    fn chunk_of(&self, seq: MessageSeq) -> Option<usize> {
-        let at = self.sealed.partition_point(|chunk| chunk.last_seq() < seq);
-        (at < self.sealed.len()).then_some(at)
+    /// Changes the chunk of a run that covers `seq`, or drops it. The run is not what was written any more.
+    fn change_chunk(&mut self, at: usize, seq: MessageSeq, change: impl FnOnce(&Chunk) -> Option<Chunk>) {
+        self.alter(at, |run| {
+            let chunks = run.loosen().expect("a message of it was found");
+            let at = chunk_of(chunks, seq).expect("a message of it was found");
+            match change(&chunks[at]) {
+                Some(changed) => chunks[at] = changed,
+                None => drop(chunks.remove(at)),
+            }
+        });
     }
 
-    /// Wants every chunk that is away: their first messages, and whether they were not asked for before.
-    pub(crate) fn want_all(&mut self) -> impl Iterator<Item = (MessageSeq, bool)> {
-        let away = self.sealed.iter_mut().filter(|sealed| sealed.resident().is_none());
-        away.map(|sealed| (sealed.first().seq, sealed.want()))
+    /// The run whose range covers `seq`.
+    fn run_of(&self, seq: MessageSeq) -> Option<usize> {
+        let at = self.runs.partition_point(|run| run.last_seq() < seq);
+        (at < self.runs.len()).then_some(at)
     }
 
-    /// Whether every chunk is in memory.
-    pub(crate) fn is_resident(&self) -> bool {
-        self.sealed.iter().all(|sealed| sealed.resident().is_some())
+    /// Everything as runs.
+    pub(crate) fn into_runs(mut self) -> impl Iterator<Item = Run> {
+        let head = seal_all(self.head.iter().copied()).map(|chunk| Run::Loose([chunk].into()));
+        let tail = (!self.tail.is_empty()).then(|| Run::Loose([self.tail.seal()].into()));
+        head.into_iter().chain(self.runs).chain(tail)
     }
 
-    /// Everything that is in memory as sealed chunks; cheap, since sealed chunks are shared.
+    /// Everything as plain data. Costs a little for each run, not for each message or chunk that is written out.
+    pub(crate) fn portions(&self) -> Vec<Portion> {
+        let mut portions = Vec::with_capacity(self.runs.len() + 2);
+        portions.extend(seal_all(self.head.iter().copied()).map(|chunk| Portion::Passing(vec![chunk])));
+        let last = self.runs.len().saturating_sub(1);
+        portions.extend(self.runs.iter().enumerate().map(|(at, run)| match run {
+            Run::Written(Written { extent, expired_to, .. }) => {
+                Portion::Written { extent: *extent, expired_to: *expired_to }
+            }
+            Run::Loose(chunks) => {
+                let is_full = chunks.len() >= self.sizes.run_chunks;
+                let chunks = chunks.iter().cloned().collect();
+                // The first is about to be received, the last still grows.
+                let is_inside = 0 < at && at < last;
+                if is_full || is_inside { Portion::Lasting(chunks) } else { Portion::Passing(chunks) }
+            }
+        }));
+        portions.extend(seal_all(self.tail.iter()).map(|chunk| Portion::Passing(vec![chunk])));
+        portions
+    }
+
+    /// Everything as chunks, those that are away excepted.
     pub(crate) fn to_chunks(&self) -> Vec<Chunk> {
-        let mut chunks = Vec::with_capacity(self.sealed.len() + 2);
-        let mut head = ChunkBuilder::default();
-        self.head.iter().for_each(|stored| head.push(*stored));
-        let mut tail = ChunkBuilder::default();
-        self.tail.iter().for_each(|stored| tail.push(stored));
-        chunks.extend((!head.is_empty()).then(|| head.seal()));
-        chunks.extend(self.sealed.iter().filter_map(Sealed::resident).cloned());
-        chunks.extend((!tail.is_empty()).then(|| tail.seal()));
+        let mut chunks = Vec::new();
+        chunks.extend(seal_all(self.head.iter().copied()));
+        chunks.extend(self.runs.iter().filter_map(Run::resident).flatten().cloned());
+        chunks.extend(seal_all(self.tail.iter()));
         chunks
     }
 
-    pub(crate) fn from_chunks(chunks: Vec<Chunk>) -> Self {
-        let len = chunks.iter().map(Chunk::len).sum();
-        Backlog { sealed: chunks.into_iter().map(Sealed::Resident).collect(), len, ..Backlog::default() }
+    pub(crate) fn from_portions(sizes: BacklogSizes, portions: Vec<Portion>) -> Self {
+        let mut backlog = Backlog::new(sizes);
+        for portion in portions {
+            match portion {
+                Portion::Passing(chunks) | Portion::Lasting(chunks) => {
+                    backlog.len += chunks.iter().map(Chunk::len).sum::<usize>();
+                    chunks.into_iter().for_each(|chunk| backlog.push_chunk(chunk));
+                }
+                Portion::Written { extent, expired_to } => {
+                    backlog.len += extent.len as usize;
+                    backlog.runs.push_back(Run::Written(Written::away(extent, expired_to)));
+                }
+            }
+        }
+        backlog.reopen_tail();
+        backlog
     }
+
+    /// Makes a last chunk that is not full the tail again.
+    fn reopen_tail(&mut self) {
+        let Some(Run::Loose(chunks)) = self.runs.back() else { return };
+        let last = chunks.back().filter(|chunk| chunk.len() < self.sizes.chunk_messages).cloned();
+        let Some(last) = last else { return };
+        let at = self.runs.len() - 1;
+        self.alter(at, |run| run.loosen().map(VecDeque::pop_back));
+        if self.runs[at].resident().is_some_and(VecDeque::is_empty) {
+            self.runs.pop_back();
+        }
+        last.iter().for_each(|stored| self.tail.push(stored));
+    }
+}
+
+/// What became of a run that was to be put away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evicted {
+    /// It is.
+    Away,
+    /// Receives are about to reach it.
+    Needed,
+    /// There is no such run, or it is not written out.
+    Gone,
+}
+
+fn away_extent(run: &Run) -> Option<Extent> {
+    match run {
+        Run::Written(written) if written.is_away() => Some(written.extent),
+        _ => None,
+    }
+}
+
+/// The chunk whose range covers `seq`.
+fn chunk_of(chunks: &VecDeque<Chunk>, seq: MessageSeq) -> Option<usize> {
+    let at = chunks.partition_point(|chunk| chunk.last_seq() < seq);
+    (at < chunks.len()).then_some(at)
+}
+
+fn seal_all(entries: impl Iterator<Item = Stored>) -> Option<Chunk> {
+    let mut builder = ChunkBuilder::default();
+    entries.for_each(|stored| builder.push(stored));
+    (!builder.is_empty()).then(|| builder.seal())
 }
 
 #[cfg(test)]
@@ -256,7 +528,7 @@ mod tests {
             assert_eq!(backlog.get(seq).map(|s| s.position), Some(Position(1 << 40)));
             assert_eq!(backlog.get(MessageSeq(n * 2 + 1)), None);
         }
-        let again = Backlog::from_chunks(backlog.to_chunks());
+        let again = Backlog::from_portions(BacklogSizes::default(), backlog.portions());
         assert_eq!(again.len(), 1_000);
         assert_eq!(again.get(MessageSeq(600)).map(|s| s.position), Some(Position(1 << 40)));
         assert_eq!(again.get(MessageSeq(602)).map(|s| s.position), Some(stored(602).position));

@@ -8,8 +8,10 @@ use crate::{MessageSeq, Position, Timestamp};
 use std::sync::Arc;
 
 /// Entries of a full chunk: small enough to be rewritten when one message moves (about a microsecond), large
-/// enough that a chunk's own 80 bytes do not count.
+/// enough that a chunk's own 90 bytes do not count.
 pub(crate) const CHUNK_ENTRIES: usize = 256;
+/// What sharing the coded entries costs: two counters, and what an allocator adds.
+const SHARED_BYTES: usize = 32;
 
 /// What the index remembers of an untouched message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,7 @@ pub struct Stored {
 pub struct Chunk {
     first: Stored,
     last_seq: MessageSeq,
+    last_sent_at: Timestamp,
     len: u32,
     steps: Arc<[u8]>,
 }
@@ -73,18 +76,39 @@ impl Chunk {
         }
         match last {
             Some(last) if count == len && entries.steps.is_empty() => {
-                Ok(Chunk { first, last_seq: last.seq, len, steps: steps.into() })
+                let (last_seq, last_sent_at) = (last.seq, last.sent_at);
+                Ok(Chunk { first, last_seq, last_sent_at, len, steps: steps.into() })
             }
             _ => Err(ChunkMalformed { len }),
         }
     }
 
-    pub(crate) fn last_seq(&self) -> MessageSeq {
+    /// The number of the last message.
+    pub fn last_seq(&self) -> MessageSeq {
         self.last_seq
     }
 
-    pub(crate) fn iter(&self) -> Entries<'_> {
+    pub(crate) fn last_sent_at(&self) -> Timestamp {
+        self.last_sent_at
+    }
+
+    /// The entries in their order, decoded one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Stored> {
+        self.entries()
+    }
+
+    pub(crate) fn entries(&self) -> Entries<'_> {
         Entries { next: Some(self.first), left: self.len, steps: &self.steps }
+    }
+
+    /// Whether it is the very same run in memory, not an equal one.
+    pub(crate) fn is(&self, other: &Chunk) -> bool {
+        Arc::ptr_eq(&self.steps, &other.steps)
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Chunk>() + SHARED_BYTES + self.steps.len()
     }
 
     /// The same run with one message's record elsewhere.
@@ -147,7 +171,8 @@ impl ChunkBuilder {
     pub(crate) fn seal(&mut self) -> Chunk {
         assert!(self.len > 0, "a chunk is never empty");
         let done = std::mem::take(self);
-        Chunk { first: done.first, last_seq: done.last.seq, len: done.len, steps: done.steps.into() }
+        let (last_seq, last_sent_at) = (done.last.seq, done.last.sent_at);
+        Chunk { first: done.first, last_seq, last_sent_at, len: done.len, steps: done.steps.into() }
     }
 
     pub(crate) fn iter(&self) -> Entries<'_> {

@@ -1,10 +1,12 @@
 //! The messages of a queue, whatever its type.
 
 use super::backlog::Backlog;
+use super::chunk::Chunk;
 use super::fifo::{Fifo, FifoMessages, HashKey};
+use super::run::Extent;
 use super::standard::{Released, Standard, StandardMessages};
 use super::{Stored, Touched};
-use crate::{Counts, MessageSeq, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
+use crate::{Config, Counts, MessageSeq, Position, QueueAttributes, QueueId, StoredMessage, Timestamp};
 use std::sync::Arc;
 
 /// What both types of queue can do; each type's own operations are reached through its variant.
@@ -23,10 +25,10 @@ pub(crate) struct Moving {
 }
 
 impl Held {
-    pub(crate) fn new(attributes: &QueueAttributes, hash_key: HashKey) -> Self {
+    pub(crate) fn new(attributes: &QueueAttributes, config: &Config) -> Self {
         match attributes.fifo {
-            None => Held::Standard(Standard::default()),
-            Some(_) => Held::Fifo(Fifo::new(hash_key)),
+            None => Held::Standard(Standard::new(config.backlog_sizes)),
+            Some(_) => Held::Fifo(Fifo::new(HashKey::new(config.hash_key))),
         }
     }
 
@@ -222,7 +224,7 @@ impl Held {
         }
     }
 
-    /// Drops every message. Chunks that are away are the caller's affair.
+    /// Drops every message.
     pub(crate) fn clear(&mut self, released: &mut Vec<Released>) {
         match self {
             Held::Standard(standard) => standard.clear(released),
@@ -246,10 +248,14 @@ impl Held {
         }
     }
 
-    pub(crate) fn restore(messages: Messages, hash_key: HashKey) -> Self {
+    pub(crate) fn restore(messages: Messages, config: &Config) -> Self {
         match messages {
-            Messages::Standard(messages) => Held::Standard(Standard::restore(messages)),
-            Messages::Fifo(messages) => Held::Fifo(Fifo::restore(messages, hash_key)),
+            Messages::Standard(messages) => {
+                Held::Standard(Standard::restore(messages, config.backlog_sizes))
+            }
+            Messages::Fifo(messages) => {
+                Held::Fifo(Fifo::restore(messages, HashKey::new(config.hash_key)))
+            }
         }
     }
 }
@@ -264,10 +270,14 @@ pub enum Messages {
 }
 
 impl Messages {
-    /// The place of every message's record, in no particular order.
-    pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
+    /// The place of every message's record, in no particular order. Of what is written out only `read` knows the chunks.
+    pub fn for_each_position(
+        &self,
+        read: &mut impl FnMut(&Extent) -> Vec<Chunk>,
+        mut visit: impl FnMut(Position),
+    ) {
         match self {
-            Messages::Standard(messages) => messages.for_each_position(visit),
+            Messages::Standard(messages) => messages.for_each_position(read, visit),
             Messages::Fifo(messages) => {
                 messages.messages.iter().for_each(|message| visit(message.touched.stored.position));
             }

@@ -11,22 +11,25 @@ mod ordered;
 mod peek;
 mod pool;
 mod row;
-mod sealed;
+mod run;
 mod standard;
 mod tenants;
 mod visible;
 mod waiting;
 
-pub(crate) use backlog::Backlog;
+pub use backlog::BacklogSizes;
+pub(crate) use backlog::{Backlog, Evicted, READ_AHEAD};
 pub use chunk::{Chunk, ChunkMalformed, Stored};
 pub use fifo::{Attempt, FifoMessage, FifoMessages, FifoState, Remembered, Turn};
-pub(crate) use fifo::{HashKey, Repetition};
+pub(crate) use fifo::Repetition;
 pub(crate) use held::Held;
 pub use held::Messages;
 pub use move_task::{MoveTask, MoveTaskFailure, MoveTaskId, MoveTaskOutcome};
 pub(crate) use move_task::{MoveTasks, Pace};
 pub(crate) use ordered::{Keyed, Ordered};
 pub use peek::{Peeked, PeekedState};
+pub(crate) use run::Run;
+pub use run::{Extent, ExtentPlace, Footprint, Portion};
 pub(crate) use standard::Released;
 pub use standard::{StandardMessages, TenantMessages};
 pub(crate) use waiting::{Parked, Place, Waiting, Wanted};
@@ -103,6 +106,8 @@ pub(crate) struct Queue {
     pub(crate) move_tasks: MoveTasks,
     /// Not part of the durable state.
     pub(crate) waiting: Waiting,
+    /// What of its chunks the engine has counted. Not part of the durable state.
+    pub(crate) footprint: Footprint,
     /// The earliest instant for which the engine's timer table holds an entry. Not part of the durable state.
     pub(crate) armed_at: Option<Timestamp>,
     /// Whether the last receive stopped moving dead letters with more to do. Not part of the durable state.

@@ -35,7 +35,8 @@ pub enum PeekedState {
 impl Held {
     /// The messages after a number, in the order of their numbers, at most `max`.
     ///
-    /// Ends early before messages whose chunk is away, if there are others before them.
+    /// Ends early before messages that are away, if there are others before them. The caller brings them back first, so
+    /// that this happens only while they cannot be read.
     pub(crate) fn peek(
         &self,
         after: Option<MessageSeq>,
@@ -77,7 +78,7 @@ impl Standard {
             untouched.chain(returned).chain(grouped).chain(in_flight).chain(delayed).collect();
         page.sort_unstable_by_key(|peeked| peeked.touched.stored.seq);
         page.truncate(max);
-        // What follows a chunk that is away belongs on a later page: it would be taken for all that there is up to it.
+        // What follows messages that are away belongs on a later page: it would be taken for all that there is up to it.
         if let Some(away) = self.backlog().first_away(from) {
             let before = page.partition_point(|peeked| peeked.touched.stored.seq < away);
             page.truncate(if before > 0 { before } else { page.len() });

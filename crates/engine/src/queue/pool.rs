@@ -74,6 +74,10 @@ impl<T> Pool<T> {
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.pages.iter().flatten().map(|(_, value)| value)
     }
+
+    pub(super) fn into_values(self) -> impl Iterator<Item = T> {
+        self.pages.into_iter().flatten().map(|(_, value)| value)
+    }
 }
 
 fn split(number: u32) -> (usize, usize) {

@@ -3,10 +3,11 @@
 //! Invariant: a message is in exactly one of `plain`, its tenant's visible messages, `in_flight` and `delayed`.
 
 use super::Touched;
-use super::backlog::Backlog;
+use super::backlog::{Backlog, BacklogSizes};
 use super::chunk::{Chunk, Stored};
 use super::delayed::Delayed;
 use super::in_flight::{Hidden, InFlight};
+use super::run::{Extent, Portion, Run};
 use super::tenants::Tenants;
 use super::visible::Visible;
 use crate::{Counts, MessageSeq, Position, QueueId, Timestamp};
@@ -20,7 +21,7 @@ pub(crate) enum Released {
     Record(Position),
     /// The record of a message that was moved, and the number it has there.
     Moved(Position, MessageSeq),
-    Chunk(Chunk),
+    Run(Run),
 }
 
 impl Released {
@@ -44,6 +45,10 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
+    pub(crate) fn new(sizes: BacklogSizes) -> Self {
+        Standard { plain: Visible::new(sizes), ..Standard::default() }
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         Counts {
             visible: (self.plain.len() + self.tenants.visible_count()) as u64,
@@ -219,8 +224,9 @@ impl Standard {
     }
 
     fn expire(&mut self, now: Timestamp, retention: Duration, released: &mut Vec<Released>) {
-        let over = |stored: &Stored| stored.sent_at + retention <= now;
-        self.plain.expire(over, released);
+        let Some(until) = now.before(retention) else { return };
+        let over = |stored: &Stored| stored.sent_at <= until;
+        self.plain.expire(until, released);
         if !self.tenants.is_empty() {
             self.tenants.expire(over, released);
         }
@@ -237,13 +243,12 @@ impl Standard {
         }
     }
 
-    /// When a delay, a visibility timeout or the oldest message's retention ends next. A chunk that is away ends nothing.
+    /// When a delay, a visibility timeout or the oldest message's retention ends next.
     pub(crate) fn next_due(&self, retention: Duration) -> Option<Timestamp> {
         let delay = self.delayed.next_end();
         let visibility = self.in_flight.next_deadline();
         let delayed = self.delayed.oldest().map(|stored| stored.sent_at);
-        let backlog = self.plain.backlog();
-        let untouched = backlog.front().filter(|_| !backlog.is_stalled()).map(|stored| stored.sent_at);
+        let untouched = self.plain.backlog().next_to_expire();
         let sent_at = untouched.into_iter().chain(self.oldest_other()).chain(delayed).min();
         let expiry = sent_at.map(|at| at + retention);
         delay.into_iter().chain(visibility).chain(expiry).min()
@@ -299,19 +304,18 @@ impl Standard {
         self.plain.backlog_mut()
     }
 
-    /// Drops every message. Chunks that are away are the caller's affair.
+    /// Drops every message.
     pub(crate) fn clear(&mut self, released: &mut Vec<Released>) {
-        let all = std::mem::take(self);
+        let all = std::mem::replace(self, Standard::new(self.backlog().sizes()));
         released.extend(all.in_flight.iter().map(|hidden| Released::of(&hidden.touched)));
         released.extend(all.delayed.iter().map(|(stored, _)| Released::Record(stored.position)));
         all.plain.release(released);
-        all.tenants.iter().for_each(|(_, _, visible)| visible.release(released));
+        all.tenants.into_visible().for_each(|visible| visible.release(released));
     }
 
     pub(crate) fn snapshot(&self) -> StandardMessages {
-        assert!(self.plain.backlog().is_resident(), "a snapshot holds every chunk");
         StandardMessages {
-            backlog: self.plain.backlog().to_chunks(),
+            backlog: self.plain.backlog().portions(),
             returned: self.plain.returned().iter().cloned().collect(),
             in_flight: self
                 .in_flight
@@ -341,13 +345,15 @@ impl Standard {
         tenants
     }
 
-    pub(crate) fn restore(messages: StandardMessages) -> Self {
+    pub(crate) fn restore(messages: StandardMessages, sizes: BacklogSizes) -> Self {
         let StandardMessages { backlog, returned, in_flight, delayed, tenants } = messages;
-        let mut restored = Standard { plain: Visible::restore(backlog, returned), ..Standard::default() };
+        let plain = Visible::restore(sizes, backlog, returned);
+        let mut restored = Standard { plain, ..Standard::default() };
         for tenant in tenants {
             let TenantMessages { key, backlog, returned, hidden } = tenant;
             hidden.into_iter().for_each(|seq| restored.tenants.join(seq, &key));
-            restored.tenants.restore(&key, Visible::restore(backlog, returned));
+            let backlog = vec![Portion::Passing(backlog)];
+            restored.tenants.restore(&key, Visible::restore(BacklogSizes::default(), backlog, returned));
         }
         in_flight.into_iter().for_each(|(touched, visible_at)| restored.hide(touched, visible_at));
         delayed.into_iter().for_each(|(stored, visible_at)| restored.delayed.insert(stored, visible_at));
@@ -359,7 +365,7 @@ impl Standard {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StandardMessages {
     /// Visible, never received, without a group, in the order of their numbers.
-    pub backlog: Vec<Chunk>,
+    pub backlog: Vec<Portion>,
     /// Visible again, or late after a delay, without a group.
     pub returned: Vec<Touched>,
     /// In flight, with the end of their timeout.
@@ -384,10 +390,15 @@ pub struct TenantMessages {
 }
 
 impl StandardMessages {
-    /// The place of every message's record, in no particular order.
-    pub fn for_each_position(&self, mut visit: impl FnMut(Position)) {
+    /// The place of every message's record, in no particular order. Of what is written out only `read` knows the chunks.
+    pub fn for_each_position(
+        &self,
+        read: &mut impl FnMut(&Extent) -> Vec<Chunk>,
+        mut visit: impl FnMut(Position),
+    ) {
+        self.backlog.iter().for_each(|portion| portion.for_each_position(read, &mut visit));
         let tenants = || self.tenants.iter();
-        let chunks = self.backlog.iter().chain(tenants().flat_map(|tenant| &tenant.backlog));
+        let chunks = tenants().flat_map(|tenant| &tenant.backlog);
         chunks.flat_map(Chunk::iter).for_each(|stored| visit(stored.position));
         let returned = self.returned.iter().chain(tenants().flat_map(|tenant| &tenant.returned));
         returned.for_each(|touched| visit(touched.stored.position));

@@ -224,4 +224,9 @@ impl Tenants {
     pub(super) fn iter(&self) -> impl Iterator<Item = (TenantIndex, &Arc<str>, &Visible)> {
         self.by_key.iter().map(|(key, index)| (*index, key, self.visible(*index)))
     }
+
+    /// The visible messages of every tenant.
+    pub(super) fn into_visible(self) -> impl Iterator<Item = Visible> {
+        self.slots.into_values().map(|tenant| tenant.visible)
+    }
 }

@@ -1,11 +1,12 @@
 //! Visible messages that are chosen among by their numbers alone: those of one tenant, or those without a group.
 
 use super::Touched;
-use super::backlog::Backlog;
-use super::chunk::{Chunk, Stored};
+use super::backlog::{Backlog, BacklogSizes};
+use super::chunk::Stored;
 use super::ordered::Ordered;
+use super::run::Portion;
 use super::standard::Released;
-use crate::{MessageSeq, Position, QueueId};
+use crate::{MessageSeq, Position, QueueId, Timestamp};
 
 /// Invariant: a message is in one of the two.
 #[derive(Debug, Default)]
@@ -17,6 +18,10 @@ pub(super) struct Visible {
 }
 
 impl Visible {
+    pub(super) fn new(sizes: BacklogSizes) -> Self {
+        Visible { backlog: Backlog::new(sizes), ..Visible::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.backlog.len() + self.returned.len()
     }
@@ -98,15 +103,10 @@ impl Visible {
         self.returned.get(seq).cloned().or_else(untouched)
     }
 
-    /// Drops the messages for which `over` holds, oldest first, as far as it holds.
-    pub(super) fn expire(&mut self, over: impl Fn(&Stored) -> bool, released: &mut Vec<Released>) {
-        // A chunk that is away expires when it comes back.
-        while self.backlog.front().as_ref().is_some_and(&over)
-            && let Some(stored) = self.backlog.pop()
-        {
-            released.push(Released::Record(stored.position));
-        }
-        while self.returned.first().is_some_and(|touched| over(&touched.stored))
+    /// Drops the messages that were sent at `until` or before; of the returned ones as many as are the oldest.
+    pub(super) fn expire(&mut self, until: Timestamp, released: &mut Vec<Released>) {
+        self.backlog.expire(until, released);
+        while self.returned.first().is_some_and(|touched| touched.stored.sent_at <= until)
             && let Some(touched) = self.returned.pop_first()
         {
             released.push(Released::of(&touched));
@@ -137,12 +137,13 @@ impl Visible {
     }
 
     /// What is released when all messages go.
-    pub(super) fn release(&self, released: &mut Vec<Released>) {
+    pub(super) fn release(self, released: &mut Vec<Released>) {
         released.extend(self.returned.iter().map(Released::of));
-        released.extend(self.backlog.to_chunks().into_iter().map(Released::Chunk));
+        released.extend(self.backlog.into_runs().map(Released::Run));
     }
 
-    pub(super) fn restore(backlog: Vec<Chunk>, returned: Vec<Touched>) -> Self {
-        Visible { backlog: Backlog::from_chunks(backlog), returned: returned.into_iter().collect() }
+    pub(super) fn restore(sizes: BacklogSizes, backlog: Vec<Portion>, returned: Vec<Touched>) -> Self {
+        let backlog = Backlog::from_portions(sizes, backlog);
+        Visible { backlog, returned: returned.into_iter().collect() }
     }
 }

@@ -10,10 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 use tidegate_engine::{
-    AccountId, AttributeChange, Command, Config, Delivery, Engine, Error, Event, FifoState, Journal, Message,
-    MessageId, MessageSeq, Messages, MoveTask, MoveTaskId, MoveTaskOutcome, Peeked, Position, QueueAddress,
-    QueueAttributes, QueueName, QueueView, Receipt, Receive, RedrivePolicy, Region, Reply, RequestId,
-    SendEntry, Sent, Snapshot, StandardMessages, Stored, StoredMessage, Tags, Timestamp,
+    AccountId, AttributeChange, BacklogSizes, Chunk, Command, Config, Delivery, Engine, Error, Event, Extent,
+    ExtentPlace, FifoState, Journal, Message, MessageId, MessageSeq, Messages, MoveTask, MoveTaskId,
+    MoveTaskOutcome, Orphan, Peeked, Portion, Position, QueueAddress, QueueAttributes, QueueId, QueueName,
+    QueueView, Receipt, Receive, RedrivePolicy, Region, Reply, RequestId, SendEntry, Sent, Snapshot, Stored,
+    StoredMessage, Tags, Timestamp,
 };
 
 /// When every test begins: some day, at no round second.
@@ -171,21 +172,116 @@ impl Journal for Log {
     }
 }
 
-/// An engine together with the records that it has not reported released.
+/// Parts of backlogs so small that a few messages make many, all but the next ones of which can be put away.
+pub(crate) const TINY: BacklogSizes = BacklogSizes { chunk_messages: 2, run_chunks: 2, read_ahead: 10 };
+
+/// What was written out of backlogs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelf {
+    extents: BTreeMap<ExtentPlace, Vec<Chunk>>,
+    next: u32,
+}
+
+impl Shelf {
+    pub(crate) fn read(&self, extent: &Extent) -> Vec<Chunk> {
+        let chunks = self.extents[&extent.place].clone();
+        assert!(extent.outlines(&chunks));
+        chunks
+    }
+
+    pub(crate) fn remove(&mut self, place: ExtentPlace) {
+        self.extents.remove(&place);
+    }
+
+    pub(crate) fn any(&self) -> Vec<Chunk> {
+        self.extents.values().next().expect("something was written").clone()
+    }
+
+    pub(crate) fn write(&mut self, chunks: &[Chunk]) -> Extent {
+        self.next += 1;
+        let place = ExtentPlace { file: self.next, offset: 0, bytes: 0 };
+        self.extents.insert(place, chunks.to_vec());
+        Extent::of(chunks, place)
+    }
+}
+
+/// An engine together with the records that it has not reported released, and what it has put away.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     pub(crate) engine: Engine,
     owned: HashSet<Position>,
+    pub(crate) shelf: Shelf,
+    /// Whether everything that can be put away is, after every step.
+    spills: bool,
+    /// Whether nothing that was put away can be read.
+    pub(crate) is_unreadable: bool,
+    /// How many runs came back.
+    pub(crate) loads: usize,
 }
 
 impl Tracked {
     fn new(config: Config) -> Self {
-        Tracked { engine: Engine::new(config), owned: HashSet::new() }
+        Tracked::of(Engine::new(config), HashSet::new(), Shelf::default())
     }
 
-    fn restored(config: Config, snapshot: Snapshot) -> Self {
-        let owned = positions(&snapshot);
-        Tracked { engine: Engine::restore(config, snapshot), owned }
+    fn of(engine: Engine, owned: HashSet<Position>, shelf: Shelf) -> Self {
+        Tracked { engine, owned, shelf, spills: false, is_unreadable: false, loads: 0 }
+    }
+
+    fn spilling(self) -> Self {
+        Tracked { spills: true, ..self }
+    }
+
+    fn restored(config: Config, from: &Tracked) -> Self {
+        let snapshot = from.engine.snapshot();
+        let owned = positions(&snapshot, &from.shelf);
+        Tracked::of(Engine::restore(config, snapshot), owned, from.shelf.clone())
+    }
+
+    /// Hands in a command as a driver does: with what it needs of what is away.
+    fn handle(&mut self, now: Timestamp, request: RequestId, command: Command, log: &mut Log) {
+        self.bring(self.engine.dormant_for(&command));
+        self.engine.handle(now, request, command, log);
+        self.bring_wanted(now, log);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp, log: &mut Log) {
+        self.engine.handle_timeout(now, log);
+        self.bring_wanted(now, log);
+    }
+
+    fn bring(&mut self, extents: Vec<(QueueId, Extent)>) {
+        for (queue, extent) in extents.into_iter().filter(|_| !self.is_unreadable) {
+            self.engine.supply(queue, &extent, self.shelf.read(&extent));
+            self.loads += 1;
+        }
+    }
+
+    fn bring_wanted(&mut self, now: Timestamp, log: &mut Log) {
+        while let Some((queue, extent)) = self.engine.poll_wanted() {
+            if self.is_unreadable {
+                continue;
+            }
+            self.engine.handle_extent(now, queue, &extent, self.shelf.read(&extent), log);
+            self.loads += 1;
+        }
+    }
+
+    /// Writes out what a checkpoint would, and puts it away.
+    fn spill(&mut self) {
+        if !self.spills {
+            return;
+        }
+        for queue in self.engine.snapshot().queues {
+            let Messages::Standard(messages) = queue.messages else { continue };
+            for portion in messages.backlog {
+                if let Portion::Lasting(chunks) = portion {
+                    let extent = self.shelf.write(&chunks);
+                    self.engine.note_written(queue.id, &chunks, extent);
+                }
+            }
+        }
+        self.engine.evict(0);
     }
 
     fn note(&mut self, record: &Record) {
@@ -196,21 +292,38 @@ impl Tracked {
 
     fn follow(&mut self, record: &Record) {
         self.note(record);
+        self.bring(self.engine.dormant_for_event(&record.event));
         self.engine.apply(record.at, &record.event, record.position);
+        self.spill();
     }
 
     /// Every message record is live or was reported released, exactly once.
     fn check_records(&mut self) {
         while let Some(position) = self.engine.poll_released() {
-            assert!(self.owned.remove(&position), "{position:?} is released twice or never held a message");
+            self.release(position);
         }
-        assert_eq!(positions(&self.engine.snapshot()), self.owned, "live records, and records not released");
+        let held = positions(&self.engine.snapshot(), &self.shelf);
+        assert_eq!(held, self.owned, "live records, and records not released");
+        while let Some(orphan) = self.engine.poll_orphan() {
+            let chunks = match orphan {
+                Orphan::Chunks(chunks) => chunks,
+                Orphan::Extent(extent) => self.shelf.read(&extent),
+            };
+            chunks.iter().flat_map(Chunk::iter).for_each(|stored| self.release(stored.position));
+        }
+        let held = positions(&self.engine.snapshot(), &self.shelf);
+        assert_eq!(held, self.owned, "live records, and records not released");
+    }
+
+    fn release(&mut self, position: Position) {
+        assert!(self.owned.remove(&position), "{position:?} is released twice or never held a message");
     }
 }
 
-fn positions(snapshot: &Snapshot) -> HashSet<Position> {
+fn positions(snapshot: &Snapshot, shelf: &Shelf) -> HashSet<Position> {
     let mut all = HashSet::new();
-    snapshot.for_each_position(|position| assert!(all.insert(position), "{position:?} holds two messages"));
+    let visit = |position| assert!(all.insert(position), "{position:?} holds two messages");
+    snapshot.for_each_position(|extent| shelf.read(extent), visit);
     all
 }
 
@@ -228,10 +341,19 @@ pub(crate) struct Essence {
 
 impl Essence {
     /// Looks at a copy, so that looking does not let time pass in the engine itself.
-    pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
+    pub(crate) fn of(tracked: &Tracked, now: Timestamp) -> Self {
+        let Tracked { engine, shelf, .. } = tracked;
         let config =
             Config { in_flight_max: usize::MAX, fifo_in_flight_max: usize::MAX, ..Config::default() };
         let mut copy = Engine::restore(config, engine.snapshot());
+        for queue in engine.snapshot().queues {
+            let Messages::Standard(messages) = queue.messages else { continue };
+            for portion in messages.backlog {
+                if let Portion::Written { extent, .. } = portion {
+                    copy.supply(queue.id, &extent, shelf.read(&extent));
+                }
+            }
+        }
         let gauges = format!("{:?}", copy.gauges(now));
         let snapshot = copy.snapshot();
         let mut untouched = Vec::new();
@@ -241,11 +363,13 @@ impl Essence {
                 // How a backlog is cut into chunks depends on its history, and is nobody's affair.
                 Messages::Standard(messages) => {
                     let mut rest = messages.clone();
+                    let plain = std::mem::take(&mut rest.backlog);
                     let of_tenants = rest.tenants.iter_mut().map(|tenant| &mut tenant.backlog);
-                    for backlog in [&mut rest.backlog].into_iter().chain(of_tenants) {
-                        let backlog = std::mem::take(backlog);
-                        let backlog = StandardMessages { backlog, ..StandardMessages::default() };
-                        backlog.for_each_position(|position| untouched.push(position));
+                    let of_tenants = of_tenants.map(|backlog| Portion::Passing(std::mem::take(backlog)));
+                    for portion in plain.into_iter().chain(of_tenants) {
+                        portion.for_each_position(&mut |extent| shelf.read(extent), |position| {
+                            untouched.push(position);
+                        });
                     }
                     Messages::Standard(rest)
                 }
@@ -309,7 +433,7 @@ impl TestEngine {
     pub(crate) fn with_config(config: Config) -> Self {
         TestEngine {
             live: Tracked::new(config),
-            followers: vec![Tracked::new(config)],
+            followers: vec![Tracked::new(Config { backlog_sizes: TINY, ..config }).spilling()],
             followed: 0,
             log: Log::default(),
             now: START,
@@ -319,6 +443,13 @@ impl TestEngine {
             next_request: 0,
             next_message: 0,
         }
+    }
+
+    /// An engine that puts away all it can, after every step.
+    pub(crate) fn spilling(config: Config) -> Self {
+        let mut engine = TestEngine::with_config(Config { backlog_sizes: TINY, ..config });
+        engine.live.spills = true;
+        engine
     }
 
     /// An engine with one FIFO queue, `q.fifo`, of default attributes.
@@ -346,7 +477,7 @@ impl TestEngine {
         let request = RequestId(self.next_request);
         self.next_request += 1;
         self.log.open.insert(request);
-        self.live.engine.handle(self.now, request, command, &mut self.log);
+        self.live.handle(self.now, request, command, &mut self.log);
         self.check();
         request
     }
@@ -591,7 +722,7 @@ impl TestEngine {
 
     /// Where the live messages' records are.
     pub(crate) fn live_positions(&self) -> Vec<Position> {
-        let mut all: Vec<_> = positions(&self.live.engine.snapshot()).into_iter().collect();
+        let mut all: Vec<_> = positions(&self.live.engine.snapshot(), &self.live.shelf).into_iter().collect();
         all.sort_unstable();
         all
     }
@@ -753,7 +884,7 @@ impl TestEngine {
     }
 
     pub(crate) fn meet_deadlines(&mut self) {
-        self.live.engine.handle_timeout(self.now, &mut self.log);
+        self.live.handle_timeout(self.now, &mut self.log);
         self.check();
         let next = self.live.engine.poll_timeout();
         assert!(next.is_none_or(|due| due > self.now), "nothing is due any more, or a server would spin");
@@ -768,10 +899,12 @@ impl TestEngine {
     }
 
     pub(crate) fn restart_from_snapshot(&mut self) {
-        self.restart(Tracked::restored(self.config, self.live.engine.snapshot()));
+        self.restart(Tracked::restored(self.config, &self.live));
     }
 
     fn restart(&mut self, mut with: Tracked) {
+        with.spills = self.live.spills;
+        with.loads += self.live.loads;
         with.engine.arm_timers();
         self.live = with;
         self.log.open.clear();
@@ -780,7 +913,8 @@ impl TestEngine {
 
     /// Has another engine follow, from a snapshot of now.
     pub(crate) fn follow_from_here(&mut self) {
-        self.followers.push(Tracked::restored(self.config, self.live.engine.snapshot()));
+        let follower = Tracked::restored(self.config, &self.live);
+        self.followers.push(if self.followers.len() % 2 == 0 { follower.spilling() } else { follower });
     }
 
     // Checks.
@@ -792,6 +926,7 @@ impl TestEngine {
         }
         self.followed = self.log.records.len();
         self.live.check_records();
+        self.live.spill();
         assert_eq!(self.live.engine.parked_count(), self.log.open.len(), "who is not answered waits");
         self.check_deadline();
         self.steps += 1;
@@ -818,10 +953,10 @@ impl TestEngine {
     }
 
     pub(crate) fn check_followers(&mut self) {
-        let live = Essence::of(&self.live.engine, self.now);
+        let live = Essence::of(&self.live, self.now);
         for follower in &mut self.followers {
             follower.check_records();
-            assert_eq!(Essence::of(&follower.engine, self.now), live, "a follower, and the live engine");
+            assert_eq!(Essence::of(follower, self.now), live, "a follower, and the live engine");
         }
     }
 }
@@ -834,8 +969,15 @@ fn due(messages: &Messages, attributes: &QueueAttributes) -> Option<Timestamp> {
             let tenants = &messages.tenants;
             let returned = messages.returned.iter().chain(tenants.iter().flat_map(|tenant| &tenant.returned));
             let touched = messages.in_flight.iter().map(|(touched, _)| touched).chain(returned);
-            let chunks = messages.backlog.iter().chain(tenants.iter().flat_map(|tenant| &tenant.backlog));
-            let untouched = chunks.map(tidegate_engine::Chunk::first);
+            let plain = messages.backlog.iter().map(|portion| match portion {
+                Portion::Passing(chunks) | Portion::Lasting(chunks) => chunks[0].first(),
+                Portion::Written { extent, expired_to } if extent.first.sent_at <= *expired_to => {
+                    Stored { sent_at: extent.last_sent_at, ..extent.first }
+                }
+                Portion::Written { extent, .. } => extent.first,
+            });
+            let of_tenants = tenants.iter().flat_map(|tenant| &tenant.backlog);
+            let untouched = plain.chain(of_tenants.map(Chunk::first));
             let delayed = messages.delayed.iter().map(|(stored, _)| *stored);
             let expiries = touched.map(|t| t.stored).chain(untouched).chain(delayed).map(expiry);
             let hidden = messages.in_flight.iter().map(|(_, at)| *at);

@@ -273,7 +273,7 @@ impl World {
         let Some(position) = self.random.choice(choice) else { return Ok(()) };
         let payload: Vec<u8> = (0..self.random.usize(0..2000)).map(|_| self.random.u8(..)).collect();
         self.attempted_checkpoint = Some((position, payload.clone()));
-        life.keeper.write_checkpoint(position, &payload)?;
+        life.keeper.write_checkpoint(position, &payload, &[])?;
         self.counts.checkpoints += 1;
         self.checkpoint = self.attempted_checkpoint.take();
         Ok(())
