@@ -269,6 +269,17 @@ impl<S: Storage> Keeper<S> {
         self.remove_other_postings();
     }
 
+    /// Numbers and lengths, in bytes, of the posting files that there are.
+    ///
+    /// # Errors
+    /// [`KeeperError::Io`].
+    pub fn posting_files(&self) -> Result<Vec<(u32, u64)>, KeeperError> {
+        let numbers = self.shared.posting_numbers().into_iter();
+        let measured = numbers.filter_map(|number| Some((number, self.shared.posting(number)?)));
+        let measured = measured.map(|(number, file)| Ok((number, file.len()?)));
+        measured.collect::<io::Result<_>>().map_err(KeeperError::io("measure a posting file"))
+    }
+
     fn forget_new_postings(&mut self) {
         self.new_postings.clear();
         self.remove_other_postings();

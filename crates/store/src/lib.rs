@@ -10,7 +10,11 @@
 //!
 //! The crate knows no wire formats and no clock, and no threads but those that [`recover()`] runs until it returns.
 
+mod audit;
+mod checkpoint;
 pub mod codec;
+mod extents;
+mod memory;
 mod progress;
 mod reclaim;
 mod recover;
@@ -19,8 +23,12 @@ mod segments;
 mod shard;
 mod snapshot;
 
+pub use audit::{AuditError, audit};
+pub use checkpoint::{Checkpoint, Stored};
+pub use extents::{ExtentError, read_extent};
+pub use memory::MemoryBudget;
 pub use progress::{Progress, Progressed};
 pub use reclaim::{Candidate, offer_messages};
 pub use recover::{RecoverError, Recovered, RecoveryReport, recover, recover_watched};
 pub use segments::{ReclaimPlan, SegmentUse, Segments};
-pub use shard::{Checkpoint, Commit, Outcome, Shard};
+pub use shard::{Commit, Outcome, Shard};

@@ -1,6 +1,8 @@
 //! From an opened log to a running shard: the newest checkpoint, then everything after it.
 
 use crate::codec::DecodeError;
+use crate::extents::{ExtentError, read_extent};
+use crate::memory::MemoryBudget;
 use crate::progress::Progress;
 use crate::replay::{Record, replay};
 use crate::shard::Shard;
@@ -70,6 +72,18 @@ pub enum RecoverError {
         #[source]
         source: DecodeError,
     },
+    /// Messages that a record is about cannot be brought back.
+    #[error(
+        "messages that the record at {position} is about cannot be brought back. Nothing was changed. Check the disk, \
+         run `tidegate check` for the whole picture, and restore the directory from a copy"
+    )]
+    Extent {
+        /// Where the record is.
+        position: Position,
+        /// Why.
+        #[source]
+        source: ExtentError,
+    },
     /// The system does not start the threads that read.
     #[error("the threads that read the log cannot be started")]
     Thread {
@@ -83,8 +97,12 @@ pub enum RecoverError {
 ///
 /// # Errors
 /// Those of [`recover_watched`].
-pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovered<S>, RecoverError> {
-    recover_watched(opened, config, &Progress::default())
+pub fn recover<S: Storage>(
+    opened: Opened<S>,
+    config: Config,
+    memory: MemoryBudget,
+) -> Result<Recovered<S>, RecoverError> {
+    recover_watched(opened, config, memory, &Progress::default())
 }
 
 /// The same, and tells `progress` how far it is. Runs threads of its own, all of which have ended when it returns.
@@ -94,6 +112,7 @@ pub fn recover<S: Storage>(opened: Opened<S>, config: Config) -> Result<Recovere
 pub fn recover_watched<S: Storage>(
     opened: Opened<S>,
     config: Config,
+    memory: MemoryBudget,
     progress: &Progress,
 ) -> Result<Recovered<S>, RecoverError> {
     let mut report = RecoveryReport { epoch: opened.epoch, ..RecoveryReport::default() };
@@ -114,26 +133,25 @@ pub fn recover_watched<S: Storage>(
         let Record { position, bytes, at, event } = record;
         report.records += 1;
         report.bytes += bytes as u64;
+        for (queue, extent) in engine.dormant_for_event(&event) {
+            let failed = |source| RecoverError::Extent { position, source };
+            engine.supply(queue, &extent, read_extent(&opened.reader, &extent).map_err(failed)?);
+        }
         if matches!(event, Event::MessageSent { .. } | Event::MessageRelocated { .. }) {
             segments.add(position, bytes as u64);
         }
         engine.apply(at, &event, tidegate_engine::Position(position.into()));
-        // Positions released meanwhile are recounted at the end; they must not pile up.
-        while engine.poll_released().is_some() {}
+        while let Some(released) = engine.poll_released() {
+            segments.release(released.0.into());
+        }
+        engine.evict(memory.backlog_bytes());
+        Ok(())
     })?;
     engine.arm_timers();
-    while engine.poll_released().is_some() {}
-    // What replay released is not counted one by one: the live records are what the state still points to.
-    segments.forget_live();
-    let state = engine.snapshot();
-    state.for_each_position(|position| {
-        segments.recount(position.0.into());
-        report.messages += 1;
-    });
     segments.forget_dead();
-    report.queues = state.queues.len();
+    (report.queues, report.messages) = engine.totals();
     Ok(Recovered {
-        shard: Shard::new(engine, opened.framer, segments),
+        shard: Shard::new(engine, opened.framer, opened.reader.clone(), segments, memory),
         appender: opened.appender,
         reader: opened.reader,
         keeper: opened.keeper,

@@ -58,13 +58,13 @@ struct Checked {
 /// Hands every event between two positions to `apply`, in order.
 ///
 /// # Errors
-/// When a frame or a record cannot be read; everything before it was applied.
+/// When a frame or a record cannot be read; everything before it was applied. Those of `apply`.
 pub(crate) fn replay<S: Storage>(
     reader: &Reader<S>,
     from: Position,
     to: Position,
     progress: &Progress,
-    mut apply: impl FnMut(Record),
+    mut apply: impl FnMut(Record) -> Result<(), RecoverError>,
 ) -> Result<(), RecoverError> {
     // One core applies; the thread that reads hardly computes.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -84,7 +84,7 @@ pub(crate) fn replay<S: Storage>(
             // The reader ended, and this is whose turn it would have been.
             let Ok(Checked { records, bytes, error }) = output.recv() else { break };
             let count = records.len() as u64;
-            records.into_iter().for_each(&mut apply);
+            records.into_iter().try_for_each(&mut apply)?;
             progress.add(bytes.into(), count);
             if let Some(error) = error {
                 return Err(error);

@@ -52,18 +52,13 @@ impl Segments {
     }
 
     pub(crate) fn release(&mut self, position: Position) {
-        let usage = self.0.get_mut(&position.segment()).expect("a live message's segment is known");
-        usage.live = usage.live.checked_sub(1).expect("a message is released once");
+        self.release_many(position.segment(), 1);
     }
 
-    /// Counts a live message anew, after recovery.
-    pub(crate) fn recount(&mut self, position: Position) {
-        self.0.entry(position.segment()).or_default().live += 1;
-    }
-
-    /// Forgets all live counts, before a recount.
-    pub(crate) fn forget_live(&mut self) {
-        self.0.values_mut().for_each(|usage| usage.live = 0);
+    /// Releases so many messages of a segment.
+    pub(crate) fn release_many(&mut self, segment: u32, count: u64) {
+        let usage = self.0.get_mut(&segment).expect("a live message's segment is known");
+        usage.live = usage.live.checked_sub(count).expect("a message is released once");
     }
 
     /// Forgets segments without live messages: they may be gone already.

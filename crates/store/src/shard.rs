@@ -1,12 +1,16 @@
 //! One engine with one log.
 
+use crate::checkpoint::{Checkpoint, Stored};
 use crate::codec;
+use crate::extents::{ExtentError, Library};
+use crate::memory::MemoryBudget;
 use crate::segments::Segments;
-use crate::snapshot::{self, Contents};
+use crate::snapshot::Contents;
 use tidegate_engine::{
-    Command, Demand, Engine, Error, Event, Journal, PolicyUpdate, QueueGauge, Reply, RequestId, Timestamp,
+    Chunk, Command, Demand, Engine, Error, Event, Journal, Orphan, PolicyUpdate, QueueGauge, Reply,
+    RequestId, Timestamp,
 };
-use tidegate_log::{Frame, Framer, Position, Space, Storage};
+use tidegate_log::{Frame, Framer, Position, Reader, Space, Storage};
 
 /// What became of a command.
 pub type Outcome = Result<Reply, Error>;
@@ -20,21 +24,6 @@ pub struct Commit {
     pub replies: Vec<(RequestId, Outcome)>,
 }
 
-/// The state of a shard at one place of its log, to be written as a checkpoint.
-#[derive(Debug)]
-pub struct Checkpoint {
-    /// Replay goes on here.
-    pub position: Position,
-    contents: Contents,
-}
-
-impl Checkpoint {
-    /// The checkpoint's payload. Costs about a microsecond per 64 messages; meant for another thread.
-    pub fn encode(&self) -> Vec<u8> {
-        snapshot::encode(&self.contents)
-    }
-}
-
 /// Log bytes after which a new checkpoint is due: bounds what a restart replays to a second or two.
 const CHECKPOINT_BYTES: u64 = 256 << 20;
 /// Records after which a new checkpoint is due; replay does about a million a second.
@@ -44,12 +33,26 @@ const CHECKPOINT_RECORDS: u64 = 1_000_000;
 pub struct Shard<S: Storage> {
     engine: Engine,
     journal: FrameJournal<S>,
+    library: Library<S>,
+    memory: MemoryBudget,
+    /// Bytes of written out runs in memory up to which there is no use in looking for some to put away.
+    evict_above: usize,
+    /// Bytes of runs in memory that the last checkpoint left there without writing them.
+    loose_bytes: usize,
 }
 
 impl<S: Storage> Shard<S> {
-    pub(crate) fn new(engine: Engine, framer: Framer<S>, segments: Segments) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        framer: Framer<S>,
+        reader: Reader<S>,
+        segments: Segments,
+        memory: MemoryBudget,
+    ) -> Self {
         let journal = FrameJournal { framer, replies: Vec::new(), segments, written: Written::default() };
-        Shard { engine, journal }
+        let library = Library::new(reader);
+        let evict_above = memory.backlog_bytes();
+        Shard { engine, journal, library, memory, evict_above, loose_bytes: 0 }
     }
 
     /// Handles a command at the instant `now`. The reply is in a later [`Commit`]; it is a refusal when the log
@@ -58,8 +61,13 @@ impl<S: Storage> Shard<S> {
         if !self.admits(command.demand()) {
             return self.journal.reply(request, Err(Error::StorageFull));
         }
+        for (queue, extent) in self.engine.dormant_for(&command) {
+            if let Some(chunks) = self.library.read(now, &extent) {
+                self.engine.supply(queue, &extent, chunks);
+            }
+        }
         self.engine.handle(now, request, command, &mut self.journal);
-        self.account();
+        self.bring_back(now);
     }
 
     /// Forgets a request whose caller went away.
@@ -76,8 +84,44 @@ impl<S: Storage> Shard<S> {
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.admits(Demand::Changes) {
             self.engine.handle_timeout(now, &mut self.journal);
-            self.account();
+            self.bring_back(now);
         }
+    }
+
+    /// Whether messages are gone whose records are still to be released, by [`release_some`](Self::release_some).
+    pub fn is_releasing(&self) -> bool {
+        self.engine.has_orphans()
+    }
+
+    /// Releases the records of one run of messages that went in a purge or the like: a few thousand at most, which takes
+    /// less than a tenth of a millisecond. Until all are, segments of the log seem to be in use that are not.
+    pub fn release_some(&mut self, now: Timestamp) {
+        let chunks = match self.engine.poll_orphan() {
+            None => return,
+            Some(Orphan::Chunks(chunks)) => chunks,
+            Some(Orphan::Extent(extent)) => match self.library.read(now, &extent) {
+                Some(chunks) => chunks,
+                None => return self.engine.keep_orphan(extent),
+            },
+        };
+        let (mut segment, mut count) = (0, 0);
+        for stored in chunks.iter().flat_map(Chunk::iter) {
+            let of = Position::from(stored.position.0).segment();
+            if of != segment && count > 0 {
+                self.journal.segments.release_many(segment, std::mem::take(&mut count));
+            }
+            segment = of;
+            count += 1;
+        }
+        if count > 0 {
+            self.journal.segments.release_many(segment, count);
+        }
+    }
+
+    /// Takes an error about messages that cannot be brought back into memory. They stay where they are, and what needs
+    /// them waits; the next receive tries again.
+    pub fn poll_error(&mut self) -> Option<ExtentError> {
+        self.library.poll_error()
     }
 
     /// Whether the log has room for what a command asks of it.
@@ -121,7 +165,9 @@ impl<S: Storage> Shard<S> {
     /// Whether enough was written since the last checkpoint that another is due.
     pub fn checkpoint_due(&self) -> bool {
         let written = &self.journal.written;
-        written.bytes >= CHECKPOINT_BYTES || written.records >= CHECKPOINT_RECORDS
+        let is_large =
+            self.engine.footprint().loose >= self.loose_bytes.saturating_add(self.memory.changed_bytes());
+        written.bytes >= CHECKPOINT_BYTES || written.records >= CHECKPOINT_RECORDS || is_large
     }
 
     /// Whether anything was written since the last checkpoint.
@@ -139,10 +185,23 @@ impl<S: Storage> Shard<S> {
     pub fn checkpoint(&mut self, now: Timestamp) -> Checkpoint {
         assert_eq!(self.pending_bytes(), 0, "a checkpoint stands between two frames");
         self.journal.written = Written::default();
+        self.loose_bytes = self.engine.footprint().loose;
         let mut snapshot = self.engine.snapshot();
         snapshot.at = snapshot.at.max(now);
         let contents = Contents { snapshot, segments: self.journal.segments.clone() };
         Checkpoint { position: self.journal.framer.tail(), contents }
+    }
+
+    /// Takes note of what was written with a checkpoint: it can be put away now.
+    pub fn note_stored(&mut self, stored: Stored) {
+        for (queue, chunks, extent) in stored.written {
+            self.engine.note_written(queue, &chunks, extent);
+        }
+        for (queue, from, to) in stored.copied {
+            self.engine.note_copied(queue, &from, to);
+        }
+        self.loose_bytes = self.engine.footprint().loose;
+        self.evict();
     }
 
     /// The use of the log's segments.
@@ -185,6 +244,31 @@ impl<S: Storage> Shard<S> {
     /// The engine, for looking at it.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Reads what receives are about to reach, and takes note of what happened.
+    fn bring_back(&mut self, now: Timestamp) {
+        while let Some((queue, extent)) = self.engine.poll_wanted() {
+            match self.library.read(now, &extent) {
+                Some(chunks) => self.engine.handle_extent(now, queue, &extent, chunks, &mut self.journal),
+                None => self.engine.handle_unreadable(now, queue, &extent, &mut self.journal),
+            }
+        }
+        self.account();
+        self.evict();
+    }
+
+    /// Puts away what exceeds the budget.
+    fn evict(&mut self) {
+        let (written, allowed) = (self.engine.footprint().written, self.memory.backlog_bytes());
+        if written <= self.evict_above {
+            self.evict_above = if written <= allowed { allowed } else { self.evict_above };
+            return;
+        }
+        self.engine.evict(allowed);
+        let left = self.engine.footprint().written;
+        // All of it is about to be received: only if there is more is there a reason to look through it again.
+        self.evict_above = if left > allowed { left + allowed / 16 } else { allowed };
     }
 
     fn account(&mut self) {

@@ -10,8 +10,9 @@ use crate::segments::{SegmentUse, Segments};
 use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_engine::{
-    Chunk, MessageId, Messages, MoveTask, MoveTaskId, Origin, Position, QueueAttributes, QueueId,
-    QueueSnapshot, Snapshot, StandardMessages, Stored, TenantMessages, Timestamp, Touched,
+    Chunk, Extent, ExtentPlace, MessageId, Messages, MoveTask, MoveTaskId, Origin, Portion, Position,
+    QueueAttributes, QueueId, QueueSnapshot, Snapshot, StandardMessages, Stored, TenantMessages, Timestamp,
+    Touched,
 };
 
 /// Layout of the payload; any change of it gets the next number.
@@ -37,11 +38,13 @@ pub(crate) fn encode(contents: &Contents) -> Vec<u8> {
         out.put_number(at.as_millis());
         put_address(address, &mut out);
     }
+    put_portions(&snapshot.orphans, &mut out);
     out.put_number(contents.segments.iter().count() as u64);
     for (number, usage) in contents.segments.iter() {
         out.put_number(number.into());
         out.put_number(usage.messages);
         out.put_number(usage.message_bytes);
+        out.put_number(usage.live);
     }
     out
 }
@@ -58,11 +61,12 @@ pub(crate) fn decode(payload: Bytes) -> Result<Contents, DecodeError> {
         next_seq: fields.number()?,
         queues: fields.list(take_queue)?,
         deleted: fields.list(|fields| Ok((take_timestamp(fields)?, take_address(fields)?)))?,
+        orphans: fields.list(take_portion)?,
     };
     let segments = fields.list(|fields| {
         let number = fields.number_as("segment number")?;
-        let (messages, message_bytes) = (fields.number()?, fields.number()?);
-        Ok((number, SegmentUse { messages, message_bytes, live: 0 }))
+        let (messages, message_bytes, live) = (fields.number()?, fields.number()?, fields.number()?);
+        Ok((number, SegmentUse { messages, message_bytes, live }))
     })?;
     fields.end()?;
     Ok(Contents { snapshot, segments: segments.into_iter().collect() })
@@ -85,7 +89,8 @@ fn put_queue(queue: &QueueSnapshot, out: &mut Vec<u8>) {
 }
 
 fn put_standard(messages: &StandardMessages, out: &mut Vec<u8>) {
-    put_visible(&messages.backlog, &messages.returned, out);
+    put_portions(&messages.backlog, out);
+    put_list(&messages.returned, put_touched, out);
     out.put_number(messages.in_flight.len() as u64);
     for (touched, visible_at) in &messages.in_flight {
         put_touched(touched, out);
@@ -99,21 +104,71 @@ fn put_standard(messages: &StandardMessages, out: &mut Vec<u8>) {
     out.put_number(messages.tenants.len() as u64);
     for tenant in &messages.tenants {
         out.put_text(&tenant.key);
-        put_visible(&tenant.backlog, &tenant.returned, out);
+        put_list(&tenant.backlog, put_chunk, out);
+        put_list(&tenant.returned, put_touched, out);
         out.put_number(tenant.hidden.len() as u64);
         tenant.hidden.iter().for_each(|seq| out.put_number(seq.0));
     }
 }
 
-fn put_visible(backlog: &[Chunk], returned: &[Touched], out: &mut Vec<u8>) {
-    out.put_number(backlog.len() as u64);
-    for chunk in backlog {
-        put_stored(&chunk.first(), out);
-        out.put_number(chunk.len() as u64);
-        out.put_bytes(chunk.steps());
+fn put_list<T>(list: &[T], put: impl Fn(&T, &mut Vec<u8>), out: &mut Vec<u8>) {
+    out.put_number(list.len() as u64);
+    list.iter().for_each(|entry| put(entry, out));
+}
+
+fn put_portions(portions: &[Portion], out: &mut Vec<u8>) {
+    put_list(portions, put_portion, out);
+}
+
+/// How the tag of a portion reads.
+const CHUNKS: u8 = 0;
+const EXTENT: u8 = 1;
+
+fn put_portion(portion: &Portion, out: &mut Vec<u8>) {
+    match portion {
+        Portion::Passing(chunks) | Portion::Lasting(chunks) => {
+            out.push(CHUNKS);
+            put_list(chunks, put_chunk, out);
+        }
+        Portion::Written { extent, expired_to } => {
+            out.push(EXTENT);
+            put_stored(&extent.first, out);
+            out.put_number(extent.last_seq.0);
+            out.put_number(extent.last_sent_at.as_millis());
+            out.put_number(extent.len.into());
+            out.put_number(extent.place.file.into());
+            out.put_number(extent.place.offset.into());
+            out.put_number(extent.place.bytes.into());
+            out.put_number(expired_to.as_millis());
+        }
     }
-    out.put_number(returned.len() as u64);
-    returned.iter().for_each(|touched| put_touched(touched, out));
+}
+
+fn take_portion(fields: &mut Fields) -> Result<Portion, DecodeError> {
+    match fields.byte()? {
+        CHUNKS => Ok(Portion::Passing(fields.list(take_chunk)?)),
+        EXTENT => Ok(Portion::Written {
+            extent: Extent {
+                first: take_stored(fields)?,
+                last_seq: take_seq(fields)?,
+                last_sent_at: take_timestamp(fields)?,
+                len: fields.number_as("length of an extent")?,
+                place: ExtentPlace {
+                    file: fields.number_as("posting file")?,
+                    offset: fields.number_as("offset of an extent")?,
+                    bytes: fields.number_as("bytes of an extent")?,
+                },
+            },
+            expired_to: take_timestamp(fields)?,
+        }),
+        tag => Err(DecodeError::UnknownTag { what: "a part of a backlog", tag: tag.into() }),
+    }
+}
+
+pub(crate) fn put_chunk(chunk: &Chunk, out: &mut Vec<u8>) {
+    put_stored(&chunk.first(), out);
+    out.put_number(chunk.len() as u64);
+    out.put_bytes(chunk.steps());
 }
 
 fn take_queue(fields: &mut Fields) -> Result<QueueSnapshot, DecodeError> {
@@ -138,7 +193,7 @@ fn take_queue(fields: &mut Fields) -> Result<QueueSnapshot, DecodeError> {
 
 fn take_standard(fields: &mut Fields) -> Result<StandardMessages, DecodeError> {
     Ok(StandardMessages {
-        backlog: fields.list(take_chunk)?,
+        backlog: fields.list(take_portion)?,
         returned: fields.list(take_touched)?,
         in_flight: fields.list(|fields| Ok((take_touched(fields)?, take_timestamp(fields)?)))?,
         delayed: fields.list(|fields| Ok((take_stored(fields)?, take_timestamp(fields)?)))?,
@@ -177,7 +232,7 @@ fn take_move_task(fields: &mut Fields) -> Result<MoveTask, DecodeError> {
     })
 }
 
-fn take_chunk(fields: &mut Fields) -> Result<Chunk, DecodeError> {
+pub(crate) fn take_chunk(fields: &mut Fields) -> Result<Chunk, DecodeError> {
     let first = take_stored(fields)?;
     let len = fields.number_as("chunk length")?;
     let malformed = |_| DecodeError::OutOfRange { what: "chunk of messages" };

@@ -17,9 +17,9 @@ use tidegate_engine::{
 use tidegate_log::{
     Appender, CrashPolicy, Fault, Frame, Keeper, MemoryStorage, Reader, SegmentedLog, Trigger,
 };
-use tidegate_store::{Checkpoint, Shard, codec, recover};
+use tidegate_store::{Checkpoint, MemoryBudget, Shard, codec, recover};
 use util::machine::config;
-use util::{START, address, message, millis, secs};
+use util::{START, address, message, millis, none_away, secs};
 
 const QUEUES: [&str; 3] = ["a.fifo", "b.fifo", "dead.fifo"];
 const IDENTITY: [u8; 16] = *b"sixteen random b";
@@ -33,7 +33,7 @@ struct Server {
 
 fn open(storage: MemoryStorage) -> Server {
     let opened = SegmentedLog::open(storage, config(16 << 10), IDENTITY).expect("opens");
-    let recovered = recover(opened, Config::default()).expect("recovers");
+    let recovered = recover(opened, Config::default(), MemoryBudget::UNLIMITED).expect("recovers");
     let (shard, appender) = (recovered.shard, recovered.appender);
     Server { shard, appender, reader: recovered.reader, keeper: recovered.keeper }
 }
@@ -111,9 +111,8 @@ impl Life {
                 // Only what the log already has may be in a checkpoint.
                 let durable = self.pending.is_empty();
                 if let Some(checkpoint) = self.checkpoint.take().filter(|_| durable) {
-                    let stored =
-                        self.server.keeper.write_checkpoint(checkpoint.position, &checkpoint.encode());
-                    return stored.is_ok();
+                    let Server { keeper, reader, .. } = &mut self.server;
+                    return checkpoint.store(keeper, reader).is_ok();
                 }
             }
             _ => return self.server.keeper.prepare_spare().is_ok(),
@@ -171,7 +170,7 @@ impl Life {
         let is_it = |candidate: &Snapshot| self.advanced(candidate.clone()) == found;
         assert!(candidates.iter().any(is_it), "{found:#?} is no state that may be: {candidates:#?}");
         self.checkpoint = None;
-        found.for_each_position(|position| {
+        found.for_each_position(none_away, |position| {
             let record = self.server.reader.read(position.0.into()).expect("a live message's record");
             codec::decode_message(&record).expect("decodes").expect("a message's record");
         });
@@ -264,7 +263,11 @@ impl Life {
     /// Writes some of the records anew, wherever their messages are now.
     fn relocate(&mut self) -> Command {
         let mut positions = Vec::new();
-        self.server.shard.engine().snapshot().for_each_position(|position| positions.push(position));
+        self.server
+            .shard
+            .engine()
+            .snapshot()
+            .for_each_position(none_away, |position| positions.push(position));
         let candidate = |position: tidegate_engine::Position| {
             let record = self.server.reader.read(position.0.into()).expect("a live message's record");
             (position, codec::decode_message(&record).expect("decodes").expect("a message's record"))

@@ -15,11 +15,11 @@ use tidegate_engine::{
     AttributeChange, Command, Config, DeduplicationScope, Delivery, Event, FifoThroughputLimit, MoveTaskId,
     Receive, RedrivePolicy, Reply, RequestId, SendEntry, Tags, Timestamp,
 };
-use tidegate_log::{Appender, Keeper, MemoryStorage, Position, SegmentedLog};
-use tidegate_store::{Shard, codec, recover};
+use tidegate_log::{Appender, Keeper, MemoryStorage, Position, Reader, SegmentedLog};
+use tidegate_store::{MemoryBudget, Shard, codec, recover};
 use util::fixture::{dump, fixtures, load};
 use util::machine::config;
-use util::{START, address, message, secs};
+use util::{START, address, message, none_away, secs};
 
 const WRITE: &str = "TIDEGATE_WRITE_FIXTURE";
 const SEGMENT_BYTES: u32 = 64 << 10;
@@ -72,9 +72,9 @@ fn the_directory_holds_the_records_of_fifo_queues_and_move_tasks() {
 /// Everything the engine knows, and that every message's record is there.
 fn describe(storage: &MemoryStorage) -> String {
     let opened = SegmentedLog::open(storage.clone(), config(SEGMENT_BYTES), [0; 16]).expect("opens");
-    let recovered = recover(opened, Config::default()).expect("recovers");
+    let recovered = recover(opened, Config::default(), MemoryBudget::UNLIMITED).expect("recovers");
     let snapshot = recovered.shard.engine().snapshot();
-    snapshot.for_each_position(|position| {
+    snapshot.for_each_position(none_away, |position| {
         let record = recovered.reader.read(position.0.into()).expect("a live message's record");
         codec::decode_message(&record).expect("decodes").expect("a message's record");
     });
@@ -85,6 +85,7 @@ struct Server {
     storage: MemoryStorage,
     shard: Shard<MemoryStorage>,
     appender: Appender<MemoryStorage>,
+    reader: Reader<MemoryStorage>,
     keeper: Keeper<MemoryStorage>,
     now: Timestamp,
     messages: u64,
@@ -93,9 +94,10 @@ struct Server {
 impl Server {
     fn open(storage: MemoryStorage) -> Self {
         let opened = SegmentedLog::open(storage.clone(), config(SEGMENT_BYTES), [7; 16]).expect("opens");
-        let recovered = recover(opened, Config::default()).expect("recovers");
+        let recovered = recover(opened, Config::default(), MemoryBudget::UNLIMITED).expect("recovers");
         let (shard, appender, keeper) = (recovered.shard, recovered.appender, recovered.keeper);
-        Server { storage, shard, appender, keeper, now: START, messages: 0 }
+        let reader = recovered.reader;
+        Server { storage, shard, appender, reader, keeper, now: START, messages: 0 }
     }
 
     fn call(&mut self, command: Command) -> Reply {
@@ -152,7 +154,7 @@ impl Server {
             self.half(half);
             if half == "first" {
                 let checkpoint = self.shard.checkpoint(self.now);
-                self.keeper.write_checkpoint(checkpoint.position, &checkpoint.encode()).expect("stores");
+                checkpoint.store(&mut self.keeper, &self.reader).expect("stores");
             }
         }
     }

@@ -20,7 +20,7 @@ use tidegate_engine::{
 };
 use tidegate_log::{CrashPolicy, Fault, MemoryStorage, Space, Trigger};
 use tidegate_store::Candidate;
-use util::machine::{Machine, config};
+use util::machine::{Machine, Spill, config};
 use util::{address, millis, secs};
 
 const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -112,6 +112,9 @@ impl Life {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut machine = Machine::new(segment_bytes(&mut random));
+        if random.u32(0..3) == 0 {
+            machine.spill = Spill::NONE;
+        }
         machine.apart = random.u32(0..3) == 0;
         Life { random, machine, offers: VecDeque::new(), doomed: false, seen: Seen::default() }
     }
@@ -244,6 +247,9 @@ impl Life {
             }
         };
         self.machine.wait(duration);
+        for _ in 0..self.random.u32(0..3) {
+            self.machine.shard.release_some(self.machine.now);
+        }
     }
 
     fn die(&mut self, Died(attempted): Died) {

@@ -8,7 +8,7 @@ use tidegate_engine::{Config, Event, QueueId, StoredMessage};
 use tidegate_log::{
     FrameInfo, LogConfig, LogError, MemoryStorage, Opened, SegmentedLog, Storage, StorageFile,
 };
-use tidegate_store::{Progress, RecoverError, codec, recover_watched};
+use tidegate_store::{MemoryBudget, Progress, RecoverError, codec, recover_watched};
 use util::{START, address, message};
 
 const MESSAGES: u64 = 30_000;
@@ -65,7 +65,8 @@ fn everything_is_applied_in_order() {
         frames(&storage).iter().map(|frame| frame.start.segment()).collect();
     assert!(segments.len() > 5, "{segments:?}");
     let progress = Progress::default();
-    let recovered = recover_watched(open(&storage), Config::default(), &progress).expect("recovers");
+    let recovered = recover_watched(open(&storage), Config::default(), MemoryBudget::UNLIMITED, &progress)
+        .expect("recovers");
     let report = recovered.report;
     assert_eq!((report.messages, report.records, report.queues), (MESSAGES, MESSAGES + 1, 1));
     let progressed = progress.look();
@@ -76,7 +77,9 @@ fn everything_is_applied_in_order() {
 /// What a replay fails with, and how many records were applied before.
 fn failed(storage: &MemoryStorage) -> (RecoverError, u64) {
     let progress = Progress::default();
-    let error = recover_watched(open(storage), Config::default(), &progress).err().expect("refuses");
+    let error = recover_watched(open(storage), Config::default(), MemoryBudget::UNLIMITED, &progress)
+        .err()
+        .expect("refuses");
     (error, progress.look().records)
 }
 
@@ -103,7 +106,10 @@ fn a_damaged_frame_ends_the_replay_where_it_is() {
             assert_eq!(applied, first_sequence, "frame {index}: all before it were applied, and no other");
         }
     }
-    assert!(recover_watched(open(&storage), Config::default(), &Progress::default()).is_ok());
+    assert!(
+        recover_watched(open(&storage), Config::default(), MemoryBudget::UNLIMITED, &Progress::default())
+            .is_ok()
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::error::Error as _;
 use tidegate_engine::{AttributeChange, Command, Config, Error, Receive, Reply, Tags, Timestamp};
 use tidegate_log::{CrashPolicy, Durability, LogConfig, MemoryStorage, SegmentedLog, Storage, StorageFile};
-use tidegate_store::{RecoverError, recover};
+use tidegate_store::{MemoryBudget, RecoverError, recover};
 use util::machine::{Machine, config};
 use util::{START, address, create, millis, secs, send};
 
@@ -46,6 +46,7 @@ fn busy(machine: &mut Machine, random: &mut fastrand::Rng) {
 
 /// What operators see: gauges and the use of segments.
 fn gauges(machine: &mut Machine) -> (String, BTreeMap<u32, (u64, u64)>) {
+    machine.release_all();
     let gauges = format!("{:?}", machine.shard.gauges(machine.now));
     let uses = machine.shard.segments().iter().filter(|(_, usage)| usage.live > 0);
     (gauges, uses.map(|(number, usage)| (number, (usage.messages, usage.live))).collect())
@@ -304,11 +305,11 @@ fn recover_raw(record: Option<&[u8]>, checkpoint: Option<&[u8]>) -> RecoverError
         opened.appender.append(&[opened.framer.finish().expect("a record")]).expect("appends");
     }
     if let Some(payload) = checkpoint {
-        opened.keeper.write_checkpoint(opened.framer.tail(), payload).expect("writes");
+        opened.keeper.write_checkpoint(opened.framer.tail(), payload, &[]).expect("writes");
     }
     drop(opened);
     let opened = SegmentedLog::open(storage, config(8 << 10), [1; 16]).expect("opens");
-    recover(opened, Config::default()).err().expect("refuses")
+    recover(opened, Config::default(), MemoryBudget::UNLIMITED).err().expect("refuses")
 }
 
 #[test]

@@ -102,6 +102,21 @@ impl Engine {
         }
     }
 
+    /// Takes note that a run that was asked for cannot be read: receives do without it, until they come to it and ask for
+    /// it again.
+    pub fn handle_unreadable(
+        &mut self,
+        now: Timestamp,
+        queue: QueueId,
+        extent: &Extent,
+        journal: &mut impl Journal,
+    ) {
+        let Some(backlog) = self.backlog_mut(queue) else { return };
+        backlog.note_unreadable(extent);
+        self.settle(now, queue, journal);
+        self.settle_targets(now, journal);
+    }
+
     /// Takes back a run before a command or an event that needs it. Nothing happens if it is not away any more.
     pub fn supply(&mut self, queue: QueueId, extent: &Extent, chunks: Vec<Chunk>) {
         let Some(queue_of) = self.queues.get_mut(&queue) else { return };

@@ -90,10 +90,11 @@ impl Engine {
         let id = self.find(&receive.queue)?;
         self.advance(now, id);
         let wanted = Wanted::of(receive);
-        let deliveries = self.take_visible(now, id, &wanted, journal)?;
+        let is_wanting = self.queue(id).messages.is_wanting();
+        let deliveries = if is_wanting { Vec::new() } else { self.take_visible(now, id, &wanted, journal)? };
         let in_flight_max = self.in_flight_max(id);
         let queue = self.queue(id);
-        let stalled = queue.messages.is_stalled();
+        let stalled = is_wanting || queue.messages.is_stalled();
         let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
         if stalled {
             // There are messages; they only have to be brought back, with another try if the last one failed.
@@ -183,6 +184,9 @@ impl Engine {
     pub(super) fn serve_waiting(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         loop {
             self.advance(now, id);
+            if self.queue(id).messages.is_wanting() {
+                return;
+            }
             let Some(first) = self.queue(id).waiting.first().cloned() else { return };
             let taken = self.take_visible(now, id, &first.wanted, journal);
             if taken.as_ref().is_ok_and(Vec::is_empty) {

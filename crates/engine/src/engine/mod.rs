@@ -231,6 +231,12 @@ impl Engine {
         gauges
     }
 
+    /// The number of queues, and of messages in all of them.
+    pub fn totals(&self) -> (usize, u64) {
+        let counts = self.queues.values().map(|queue| queue.messages.counts());
+        (self.queues.len(), counts.map(|counts| counts.visible + counts.in_flight + counts.delayed).sum())
+    }
+
     /// Takes the place of one record that holds no message any more. Whole runs of them become orphans.
     pub fn poll_released(&mut self) -> Option<Position> {
         loop {

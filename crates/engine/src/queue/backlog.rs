@@ -149,23 +149,42 @@ impl Backlog {
 
     /// The run that should come back now: receives are about to reach it. Each is named once.
     pub(crate) fn poll_wanted(&mut self) -> Option<Extent> {
+        let at = self.next_away()?;
+        self.runs[at].want()
+    }
+
+    /// Whether a run that receives are about to reach is away and will come.
+    pub(crate) fn is_wanting(&self) -> bool {
+        self.next_away().is_some_and(|at| !self.runs[at].is_unreadable())
+    }
+
+    /// The first run that is away, if receives are about to reach it.
+    fn next_away(&self) -> Option<usize> {
         let mut ahead = self.head.len();
-        let read_ahead = self.sizes.read_ahead;
-        for run in &mut self.runs {
-            if ahead >= read_ahead {
+        for (at, run) in self.runs.iter().enumerate() {
+            if ahead >= self.sizes.read_ahead {
                 return None;
             }
             if run.is_away() {
-                return run.want();
+                return Some(at);
             }
             ahead += run.len();
         }
         None
     }
 
-    /// Has runs that were asked for and did not come asked for again.
+    /// Has a run that could not be read asked for again.
     pub(crate) fn want_again(&mut self) {
-        self.runs.front_mut().into_iter().for_each(Run::unwant);
+        self.runs.front_mut().into_iter().for_each(Run::want_again);
+    }
+
+    /// Notes that a run that was asked for cannot be read.
+    pub(crate) fn note_unreadable(&mut self, extent: &Extent) {
+        if let Some(at) = self.run_of(extent.first.seq)
+            && away_extent(&self.runs[at]) == Some(*extent)
+        {
+            self.runs[at].note_unreadable();
+        }
     }
 
     /// Puts away the run that begins with `first`, if it is written out.

@@ -63,9 +63,15 @@ impl Held {
         }
     }
 
-    /// Whether nothing can be received before a chunk comes back.
+    /// Whether nothing can be received before a run comes back.
     pub(crate) fn is_stalled(&self) -> bool {
         self.backlog().is_some_and(Backlog::is_stalled)
+    }
+
+    /// Whether a run that receives are about to reach is away and will come. Receives wait for it: their answer would be
+    /// shorter than it need be.
+    pub(crate) fn is_wanting(&self) -> bool {
+        self.backlog().is_some_and(Backlog::is_wanting)
     }
 
     pub(crate) fn counts(&self) -> Counts {

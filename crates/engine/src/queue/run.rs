@@ -105,13 +105,21 @@ pub(crate) struct Written {
     pub(crate) chunks: Option<VecDeque<Chunk>>,
     /// Messages sent up to then are to go when the chunks come back.
     pub(crate) expired_to: Timestamp,
-    /// Whether the chunks were asked for.
-    wanted: bool,
+    wanted: Wanted,
+}
+
+/// Whether chunks that are away were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    No,
+    Yes,
+    /// They were, and cannot be read.
+    InVain,
 }
 
 impl Written {
     pub(crate) fn away(extent: Extent, expired_to: Timestamp) -> Self {
-        Written { extent, chunks: None, expired_to, wanted: false }
+        Written { extent, chunks: None, expired_to, wanted: Wanted::No }
     }
 
     pub(crate) fn is_away(&self) -> bool {
@@ -196,7 +204,7 @@ impl Run {
     pub(crate) fn evict(&mut self) -> bool {
         match self {
             Run::Written(written) => {
-                written.wanted = false;
+                written.wanted = Wanted::No;
                 written.chunks.take().is_some()
             }
             Run::Loose(_) => false,
@@ -217,18 +225,32 @@ impl Run {
     /// Notes that the chunks are needed; their extent, if they are away and were not asked for before.
     pub(crate) fn want(&mut self) -> Option<Extent> {
         match self {
-            Run::Written(written) if written.chunks.is_none() && !written.wanted => {
-                written.wanted = true;
+            Run::Written(written) if written.chunks.is_none() && written.wanted == Wanted::No => {
+                written.wanted = Wanted::Yes;
                 Some(written.extent)
             }
             _ => None,
         }
     }
 
-    /// Notes that the chunks did not come, so that they are asked for again.
-    pub(crate) fn unwant(&mut self) {
+    /// Whether the chunks are away and cannot be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self, Run::Written(written) if written.is_away() && written.wanted == Wanted::InVain)
+    }
+
+    /// Notes that the chunks cannot be read.
+    pub(crate) fn note_unreadable(&mut self) {
         if let Run::Written(written) = self {
-            written.wanted = false;
+            written.wanted = Wanted::InVain;
+        }
+    }
+
+    /// Lets chunks that could not be read be asked for again.
+    pub(crate) fn want_again(&mut self) {
+        if let Run::Written(written) = self
+            && written.wanted == Wanted::InVain
+        {
+            written.wanted = Wanted::No;
         }
     }
 }

@@ -260,6 +260,7 @@ impl Tracked {
     fn bring_wanted(&mut self, now: Timestamp, log: &mut Log) {
         while let Some((queue, extent)) = self.engine.poll_wanted() {
             if self.is_unreadable {
+                self.engine.handle_unreadable(now, queue, &extent, log);
                 continue;
             }
             self.engine.handle_extent(now, queue, &extent, self.shelf.read(&extent), log);

@@ -12,16 +12,16 @@ use std::error::Error;
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_engine::{
-    Command, Config, Delivery, Demand, Event, MessageSeq, Position, QueueAddress, QueueId, Receipt, Reply,
-    RequestId, SendEntry, StoredMessage, Timestamp,
+    BacklogSizes, Command, Config, Delivery, Demand, Event, MessageSeq, Position, QueueAddress, QueueId,
+    Receipt, Reply, RequestId, SendEntry, StoredMessage, Timestamp,
 };
 use tidegate_log::{
     AppendError, Appender, CrashPolicy, Frame, Keeper, KeeperError, LogConfig, MemoryStorage, Reader,
     RecordRef, Recovery, SegmentedLog, Space,
 };
 use tidegate_store::{
-    Candidate, Checkpoint, Outcome, ReclaimPlan, RecoveryReport, Segments, Shard, codec, offer_messages,
-    recover,
+    Candidate, Checkpoint, MemoryBudget, Outcome, ReclaimPlan, RecoveryReport, Segments, Shard, audit, codec,
+    offer_messages, read_extent, recover,
 };
 
 /// A receipt that a client holds.
@@ -62,6 +62,27 @@ pub(crate) struct Machine {
     pub(crate) moved: usize,
     next_request: u64,
     next_message: u64,
+    pub(crate) spill: Spill,
+}
+
+/// What is put away of backlogs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spill {
+    pub(crate) sizes: BacklogSizes,
+    pub(crate) memory: MemoryBudget,
+}
+
+impl Spill {
+    pub(crate) const NONE: Spill = Spill {
+        sizes: BacklogSizes { chunk_messages: 256, run_chunks: 16, read_ahead: 128 },
+        memory: MemoryBudget::UNLIMITED,
+    };
+
+    /// Everything that can be, in parts so small that a few messages make many.
+    pub(crate) const ALL: Spill = Spill {
+        sizes: BacklogSizes { chunk_messages: 2, run_chunks: 2, read_ahead: 20 },
+        memory: MemoryBudget::of(0),
+    };
 }
 
 /// A commit on its way to the log.
@@ -138,8 +159,18 @@ impl Machine {
         config: LogConfig,
         now: Timestamp,
     ) -> Result<Self, Box<dyn Error>> {
+        Machine::open_with(storage, config, now, Spill::ALL)
+    }
+
+    pub(crate) fn open_with(
+        storage: MemoryStorage,
+        config: LogConfig,
+        now: Timestamp,
+        spill: Spill,
+    ) -> Result<Self, Box<dyn Error>> {
         let opened = SegmentedLog::open(storage.clone(), config.clone(), IDENTITY)?;
-        let recovered = recover(opened, Config::default())?;
+        let engine = Config { backlog_sizes: spill.sizes, ..Config::default() };
+        let recovered = recover(opened, engine, spill.memory)?;
         let now = now.max(recovered.shard.at());
         let mut machine = Machine {
             storage,
@@ -162,6 +193,7 @@ impl Machine {
             moved: 0,
             next_request: 0,
             next_message: 0,
+            spill,
         };
         machine.check_segments();
         machine.live = machine.model();
@@ -347,6 +379,10 @@ impl Machine {
     /// Has the maintenance look at the state of now, once that is appended.
     pub(crate) fn begin_housekeeping(&mut self, checkpoint: bool) {
         self.take();
+        // One at a time: the next one has to know what was written with this one.
+        let mut under_way = self.pending.iter().filter_map(|pending| pending.housekeeping.as_ref());
+        let is_under_way = under_way.any(|housekeeping| housekeeping.checkpoint.is_some());
+        let checkpoint = checkpoint && !is_under_way && self.housekeeping.checkpoint.is_none();
         let housekeeping = Housekeeping {
             checkpoint: checkpoint.then(|| self.shard.checkpoint(self.now)),
             segments: Some(self.shard.segments().clone()),
@@ -362,10 +398,13 @@ impl Machine {
 
     /// Stores the checkpoint that was handed to the maintenance, if one was.
     pub(crate) fn store_checkpoint(&mut self) -> Result<(), KeeperError> {
-        match self.housekeeping.checkpoint.take() {
-            Some(checkpoint) => self.keeper.write_checkpoint(checkpoint.position, &checkpoint.encode()),
-            None => Ok(()),
+        let Some(checkpoint) = self.housekeeping.checkpoint.take() else { return Ok(()) };
+        let stored = checkpoint.store(&mut self.keeper, &self.reader)?;
+        // A shard that is too busy to hear of it goes on without.
+        if !self.next_request.is_multiple_of(5) {
+            self.shard.note_stored(stored);
         }
+        Ok(())
     }
 
     #[track_caller]
@@ -400,9 +439,17 @@ impl Machine {
         Ok(batches)
     }
 
+    /// Releases all that purges and the like left.
+    pub(crate) fn release_all(&mut self) {
+        while self.shard.is_releasing() {
+            self.shard.release_some(self.now);
+        }
+    }
+
     /// One round of everything the maintenance does.
     #[track_caller]
     pub(crate) fn maintain(&mut self) {
+        self.release_all();
         self.checkpoint();
         self.empty_sparse();
         let room = self.keeper.prepare_spare().expect("prepares a spare segment");
@@ -451,7 +498,8 @@ impl Machine {
     /// the first `attempted` pending commits some prefix, each wholly or not at all.
     #[track_caller]
     pub(crate) fn come_back(&mut self, storage: MemoryStorage, attempted: usize) -> usize {
-        let found = Machine::open(storage, self.config.clone(), self.now).unwrap_or_else(|error| {
+        let opened = Machine::open_with(storage, self.config.clone(), self.now, self.spill);
+        let found = opened.unwrap_or_else(|error| {
             let source = error.source().map(ToString::to_string);
             panic!("recovery: {error} ({source:?})")
         });
@@ -497,25 +545,23 @@ impl Machine {
     /// can be.
     pub(crate) fn model(&mut self) -> Model {
         self.shard.gauges(self.now);
-        Model::of(&self.shard.engine().snapshot(), self.now, |position| self.read(position))
+        let read_extent = |extent: &_| read_extent(&self.reader, extent).expect("reads what was put away");
+        let read = |position| self.read(position);
+        Model::of(&self.shard.engine().snapshot(), self.now, read, read_extent)
     }
 
-    /// Live messages by segment, counted from the engine's state.
-    pub(crate) fn live_by_segment(&self) -> BTreeMap<u32, u64> {
-        let mut live = BTreeMap::new();
-        self.shard.engine().snapshot().for_each_position(|position| {
-            let position: tidegate_log::Position = position.0.into();
-            *live.entry(position.segment()).or_default() += 1;
-        });
-        live
+    /// Live messages by segment.
+    pub(crate) fn live_by_segment(&mut self) -> BTreeMap<u32, u64> {
+        self.release_all();
+        self.check_segments();
+        let live = self.shard.segments().iter().map(|(number, usage)| (number, usage.live));
+        live.filter(|(_, live)| *live > 0).collect()
     }
 
     /// The shard's running counts are those of the state.
     #[track_caller]
     pub(crate) fn check_segments(&self) {
-        let counted = self.shard.segments().iter().map(|(number, usage)| (number, usage.live));
-        let counted: BTreeMap<_, _> = counted.filter(|(_, live)| *live > 0).collect();
-        assert_eq!(counted, self.live_by_segment(), "live messages by segment");
+        audit(&self.shard, &self.reader).expect("live messages by segment");
     }
 
     /// The state that a restart would find is the one that answers told of.

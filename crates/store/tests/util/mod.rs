@@ -10,9 +10,14 @@ pub(crate) mod model;
 use bytes::Bytes;
 use std::time::Duration;
 use tidegate_engine::{
-    AccountId, AttributeValue, Command, Message, MessageAttribute, MessageId, QueueAddress, QueueName,
-    Receive, Region, SendEntry, Tags, Timestamp,
+    AccountId, AttributeValue, Chunk, Command, Extent, Message, MessageAttribute, MessageId, QueueAddress,
+    QueueName, Receive, Region, SendEntry, Tags, Timestamp,
 };
+
+/// For what nothing is put away of.
+pub(crate) fn none_away(extent: &Extent) -> Vec<Chunk> {
+    panic!("{extent:?} is away");
+}
 
 /// When every test begins: some day, at no round second.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_790_000_000_123);

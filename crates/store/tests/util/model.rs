@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 use tidegate_engine::{
-    AttributeChange, Command, Counts, Delivery, Error, MessageSeq, Messages, Position, QueueAddress,
-    QueueAttributes, QueueId, QueueView, Receipt, Receive, Reply, Snapshot, StandardMessages, Stored,
-    StoredMessage, Tags, Timestamp, Touched, limits,
+    AttributeChange, Chunk, Command, Counts, Delivery, Error, Extent, MessageSeq, Messages, Portion,
+    Position, QueueAddress, QueueAttributes, QueueId, QueueView, Receipt, Receive, Reply, Snapshot,
+    StandardMessages, Stored, StoredMessage, Tags, Timestamp, Touched, limits,
 };
 use tidegate_store::Outcome;
 
@@ -365,7 +365,12 @@ impl Model {
     }
 
     /// The model of what a snapshot says, whose time is `now`. `read` reads the message at a place of the log.
-    pub(crate) fn of(snapshot: &Snapshot, now: Timestamp, read: impl Fn(Position) -> StoredMessage) -> Self {
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        now: Timestamp,
+        read: impl Fn(Position) -> StoredMessage,
+        read_extent: impl Fn(&Extent) -> Vec<Chunk>,
+    ) -> Self {
         let mut model = Model {
             deleted: snapshot.deleted.iter().map(|(at, address)| (address.clone(), *at)).collect(),
             next_queue: snapshot.next_queue,
@@ -374,7 +379,7 @@ impl Model {
         };
         for queue in &snapshot.queues {
             let Messages::Standard(messages) = &queue.messages else { panic!("only standard queues here") };
-            let messages = held_messages(queue.id, messages, &read);
+            let messages = held_messages(queue.id, messages, &read, &read_extent);
             let modelled = Queue {
                 id: queue.id,
                 attributes: queue.attributes.clone(),
@@ -428,6 +433,7 @@ fn held_messages(
     id: QueueId,
     messages: &StandardMessages,
     read: &impl Fn(Position) -> StoredMessage,
+    read_extent: &impl Fn(&Extent) -> Vec<Chunk>,
 ) -> BTreeMap<u64, Held> {
     let mut all = BTreeMap::new();
     let mut hold = |mut stored: StoredMessage, touched: Touched, hidden_until: Timestamp| {
@@ -463,24 +469,34 @@ fn held_messages(
         assert_eq!(look_up(*stored).message.group_id.as_deref(), hidden(stored.seq));
         hold(look_up(*stored), Touched::default(), *visible_at);
     }
-    let of_tenants = messages.tenants.iter().map(|t| (Some(&*t.key), &t.backlog, &t.returned));
-    for (group, backlog, returned) in of_tenants.chain([(None, &messages.backlog, &messages.returned)]) {
+    let mut untouched = Vec::new();
+    for portion in &messages.backlog {
+        match portion {
+            Portion::Passing(chunks) | Portion::Lasting(chunks) => {
+                untouched.extend(chunks.iter().flat_map(Chunk::iter));
+            }
+            Portion::Written { extent, expired_to } => {
+                let chunks = read_extent(extent);
+                let stored = chunks.iter().flat_map(Chunk::iter);
+                untouched.extend(stored.filter(|stored| stored.sent_at > *expired_to));
+            }
+        }
+    }
+    let of_tenants = messages.tenants.iter().map(|tenant| {
+        let untouched = tenant.backlog.iter().flat_map(Chunk::iter).collect();
+        (Some(&*tenant.key), untouched, &tenant.returned)
+    });
+    for (group, untouched, returned) in of_tenants.chain([(None, untouched, &messages.returned)]) {
         for touched in returned {
             let stored = look_up(touched.stored);
             assert_eq!(stored.message.group_id.as_deref(), group);
             hold(stored, touched.clone(), Timestamp::ZERO);
         }
-        // Chunks show their first entry only: the records themselves say which messages the others are.
-        let untouched = StandardMessages { backlog: backlog.clone(), ..StandardMessages::default() };
-        let mut count = 0;
-        untouched.for_each_position(|position| {
-            let stored = read(position);
+        for at in untouched {
+            let stored = look_up(at);
             assert_eq!(stored.message.group_id.as_deref(), group);
             hold(stored, Touched::default(), Timestamp::ZERO);
-            count += 1;
-        });
-        backlog.iter().for_each(|chunk| drop(look_up(chunk.first())));
-        assert_eq!(count, backlog.iter().map(tidegate_engine::Chunk::len).sum::<usize>());
+        }
     }
     all
 }

@@ -1,0 +1,38 @@
+//! How much memory a shard may take for what it can also read back.
+
+/// A bound on what is kept in memory although it is on the disk as well, and the shares of those who keep it.
+///
+/// | kept | share |
+/// |---|---|
+/// | written out runs of backlogs, some four bytes a message | a quarter |
+///
+/// What cannot be shed is not bounded by it: messages in flight, delayed or returned, those of tenants and of FIFO
+/// queues, queues themselves, connections, and of each backlog the next few thousand messages and the newest ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBudget {
+    bytes: u64,
+}
+
+/// Least memory that runs of backlogs get before those that were changed are written out anew: a checkpoint for less
+/// would cost more than it frees.
+const CHANGED_BYTES_MIN: usize = 16 << 20;
+
+impl MemoryBudget {
+    /// A budget of so many bytes; with 0 nothing is kept that need not be.
+    pub const fn of(bytes: u64) -> Self {
+        MemoryBudget { bytes }
+    }
+
+    /// No bound.
+    pub const UNLIMITED: MemoryBudget = MemoryBudget::of(u64::MAX);
+
+    /// Bytes for runs of backlogs that are written out.
+    pub(crate) fn backlog_bytes(self) -> usize {
+        usize::try_from(self.bytes / 4).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes by which runs that are not written out may grow before a checkpoint is due that writes them.
+    pub(crate) fn changed_bytes(self) -> usize {
+        (self.backlog_bytes() / 2).max(CHANGED_BYTES_MIN)
+    }
+}
