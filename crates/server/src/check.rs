@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tidegate_log::{CheckReport, DirStorage, LogConfig, LogError, SegmentedLog, Storage};
-use tidegate_store::{RecoverError, RecoveryReport};
+use tidegate_store::{AuditError, MemoryBudget, RecoverError, RecoveryReport};
 
 use crate::cli::sentence;
 use overlay::Overlay;
@@ -77,8 +77,11 @@ fn check(dir: &Path, progress: Progress) -> (Verdict, String) {
     }
 }
 
-/// What a start finds, or why it fails.
-type Start = Result<RecoveryReport, RecoverError>;
+/// What a start finds, and whether all of it can be read and is counted rightly; or why it fails.
+type Start = Result<(RecoveryReport, Result<(), AuditError>), RecoverError>;
+
+/// Memory for what a check brings back of backlogs.
+const CHECK_MEMORY: u64 = 64 << 20;
 
 fn verify<S: Storage + Clone>(storage: &S) -> Result<(CheckReport, Option<Start>), LogError> {
     let report = tidegate_log::check(storage)?;
@@ -94,14 +97,20 @@ fn verify<S: Storage + Clone>(storage: &S) -> Result<(CheckReport, Option<Start>
 
 /// Whether the log wrote a file of this name and would miss it.
 fn is_of_a_log(name: &str) -> bool {
-    name == "superblock" || name.ends_with(".seg") || name.starts_with("checkpoint-")
+    name == "superblock"
+        || name.ends_with(".seg")
+        || name.ends_with(".post")
+        || name.starts_with("checkpoint-")
 }
 
 /// Recovers the directory as a start would, and forgets what that writes.
 fn rehearse<S: Storage>(storage: S) -> Start {
     // The settings bound what is written later; recovery reads the same under any.
     let opened = SegmentedLog::open(Overlay::new(storage), LogConfig::default(), [0; 16])?;
-    Ok(tidegate_store::recover(opened, tidegate_engine::Config::default())?.report)
+    let config = tidegate_engine::Config::default();
+    let recovered = tidegate_store::recover(opened, config, MemoryBudget::of(CHECK_MEMORY))?;
+    let audit = tidegate_store::audit(&recovered.shard, &recovered.reader);
+    Ok((recovered.report, audit))
 }
 
 fn tell(dir: &str, report: &CheckReport, start: Option<&Start>) -> (Verdict, String) {
@@ -119,10 +128,14 @@ fn tell(dir: &str, report: &CheckReport, start: Option<&Start>) -> (Verdict, Str
         report.frame_bytes,
     ));
     match start {
-        Some(Ok(start)) => {
+        Some(Ok((start, audit))) => {
             let (queues, messages) =
                 (counted(start.queues as u64, "queue"), counted(start.messages, "message"));
             lines.push(format!("A start finds {queues} and {messages}."));
+            if let Err(error) = audit {
+                verdict = Verdict::Damaged;
+                lines.push(format!("damage: {}.", sentence(error)));
+            }
         }
         Some(Err(error)) => {
             verdict = Verdict::Damaged;

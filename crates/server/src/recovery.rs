@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_log::{LogConfig, SegmentedLog, Storage};
-use tidegate_store::{Progress, Progressed, Recovered, recover_watched};
+use tidegate_store::{MemoryBudget, Progress, Progressed, Recovered, recover_watched};
 use tokio::sync::oneshot;
 
 /// Brings the state back on a thread of its own, and says now and then how far it is: in a line on the terminal, or else
@@ -48,11 +48,12 @@ fn bring_back<S: Storage>(
     progress: &Progress,
 ) -> Result<Recovered<S>, ServeError> {
     let dir = || config.data_dir.display().to_string();
+    let memory = MemoryBudget::of(config.memory);
     let log_config = LogConfig {
         segment_bytes: config.segment_bytes,
         durability: log_durability(config.durability),
         max_bytes: config.disk_max,
-        ..LogConfig::default()
+        recent_bytes: memory.recent_bytes(),
     };
     let opened = SegmentedLog::open(storage, log_config, rand::random())
         .map_err(|source| ServeError::Log { dir: dir(), source })?;
@@ -64,7 +65,8 @@ fn bring_back<S: Storage>(
     if !config.strict_cooldowns {
         engine.cooldown = Duration::ZERO;
     }
-    recover_watched(opened, engine, progress).map_err(|source| ServeError::Recover { dir: dir(), source })
+    recover_watched(opened, engine, memory, progress)
+        .map_err(|source| ServeError::Recover { dir: dir(), source })
 }
 
 /// How far an append goes in each mode of the server.

@@ -5,6 +5,7 @@
 /// | kept | share |
 /// |---|---|
 /// | written out runs of backlogs, some four bytes a message | a quarter |
+/// | the newest frames of the log, which receivers mostly ask for | a quarter, at most 8 MiB |
 ///
 /// What cannot be shed is not bounded by it: messages in flight, delayed or returned, those of tenants and of FIFO
 /// queues, queues themselves, connections, and of each backlog the next few thousand messages and the newest ones.
@@ -16,6 +17,9 @@ pub struct MemoryBudget {
 /// Least memory that runs of backlogs get before those that were changed are written out anew: a checkpoint for less
 /// would cost more than it frees.
 const CHANGED_BYTES_MIN: usize = 16 << 20;
+
+/// Frames that are kept at most: some hundredths of a second of the highest rate, after which few ask for them.
+const RECENT_BYTES_MAX: usize = 8 << 20;
 
 impl MemoryBudget {
     /// A budget of so many bytes; with 0 nothing is kept that need not be.
@@ -29,6 +33,11 @@ impl MemoryBudget {
     /// Bytes for runs of backlogs that are written out.
     pub(crate) fn backlog_bytes(self) -> usize {
         usize::try_from(self.bytes / 4).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes for the newest frames of the log.
+    pub fn recent_bytes(self) -> usize {
+        usize::try_from(self.bytes / 4).unwrap_or(usize::MAX).min(RECENT_BYTES_MAX)
     }
 
     /// Bytes by which runs that are not written out may grow before a checkpoint is due that writes them.

@@ -235,6 +235,49 @@ impl Form for Threads {
     }
 }
 
+/// An amount of memory, or `half` for half of what the process may use, up to 4 GiB.
+pub(super) struct Memory {
+    pub(super) min: u64,
+    pub(super) max: u64,
+}
+
+/// What `half` comes to at most: no server needs more to be fast, and the machine may have other tenants.
+const MEMORY_HALF_MAX: u64 = 4 << 30;
+/// What `half` comes to where the system does not tell.
+const MEMORY_UNKNOWN: u64 = 512 << 20;
+
+impl Form for Memory {
+    type Value = u64;
+
+    fn parse(&self, text: &str) -> Option<u64> {
+        if text == "half" {
+            let half = available_memory().map_or(MEMORY_UNKNOWN, |bytes| bytes / 2);
+            return Some(half.clamp(self.min, MEMORY_HALF_MAX));
+        }
+        // As container engines write memory: powers of 1024.
+        let spelled = match text.strip_suffix(['K', 'M', 'G']) {
+            Some(_) => format!("{text}iB"),
+            None => text.to_owned(),
+        };
+        Bytes::<u64>::range(self.min, self.max).parse(&spelled)
+    }
+
+    fn allowed(&self) -> String {
+        format!("{}, or half", Bytes::<u64>::range(self.min, self.max).allowed())
+    }
+}
+
+/// Bytes of memory that the process may use: the machine's, or its control group's if that has fewer.
+fn available_memory() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    });
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let group = limits.iter().filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok());
+    machine.into_iter().chain(group).min()
+}
+
 /// A number of bytes in a range, as an integer type that holds it.
 pub(super) struct Bytes<T> {
     min: u64,

@@ -11,8 +11,8 @@ use tidegate_engine::{AccountId, Region, limits};
 use tracing::Level;
 
 use super::form::{
-    Account, Address, BaseUrl, Bytes, Choice, Count, Directory, FilePath, Form, Optional, RegionName, Switch,
-    Threads, Time, Token,
+    Account, Address, BaseUrl, Bytes, Choice, Count, Directory, FilePath, Form, Memory, Optional, RegionName,
+    Switch, Threads, Time, Token,
 };
 use super::sources::Layers;
 use super::{AdminToken, ConfigError, DeclaredCredential, DeclaredQueue, Durability, LogFormat, PublicUrl};
@@ -242,6 +242,12 @@ settings! {
     /// Disk space that the log may take. At the limit sends are refused and deletes go on, as on a full disk.
     disk_max: Option<u64> = Optional(Bytes::range(256 << 10, 1 << 50)), default "none",
         cost "", flag Flag::None;
+    /// Memory for what could be read from the disk as well. Backlogs that take more leave memory, and recent messages are
+    /// kept in it as far as it goes. `half` is half of what the machine or the control group has, at most 4GiB. `K`, `M`
+    /// and `G` mean the same as `KiB`, `MiB` and `GiB`.
+    memory: u64 = Memory { min: 16 << 20, max: 1 << 50 }, default "half",
+        cost "As much memory, when there is much to keep. Connections, queues and messages in flight come on top.",
+        flag Flag::Value("SIZE");
     /// Messages of one standard queue that can be in flight at the same time. At the limit receives fail with
     /// `OverLimit`.
     in_flight_max: usize = Count { min: 1, max: 10_000_000 }, default "120000",

@@ -85,6 +85,7 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("disk_max", "1TiB", "Some(1099511627776)", "1KiB"),
     ("in_flight_max", "1_000", "1000", "-1"),
     ("fifo_in_flight_max", "20000", "20000", "0"),
+    ("memory", "256M", "268435456", "15MiB"),
     ("worker_threads", "7", "7", "0"),
 ];
 
@@ -109,6 +110,7 @@ fn defaults_are_those_of_the_table() {
     assert_eq!(config.region, tidegate_engine::Region::default());
     assert!(config.strict_cooldowns && !config.allow_anonymous && !config.trust_forwarded);
     assert!(config.worker_threads >= 1);
+    assert!((16 << 20..=4 << 30).contains(&config.memory));
     assert!(config.queues.is_empty() && config.credentials.is_empty());
 }
 

@@ -104,7 +104,7 @@ impl<S: Storage> House<S> {
             let wake = signal.wait(if filling { Some(FILL_PACE) } else { patience });
             let kept = match wake {
                 Wake::Last(last) => {
-                    if let Some(Err(error)) = last.map(|checkpoint| self.store(&checkpoint)) {
+                    if let Some(Err(error)) = last.map(|checkpoint| self.store(checkpoint)) {
                         report(&error);
                     }
                     return;
@@ -128,7 +128,7 @@ impl<S: Storage> House<S> {
         let room = self.keeper.prepare_spare()?;
         // Short of room, a checkpoint lets the segments before it go.
         let Some(found) = self.ask(!room) else { return Ok(true) };
-        if let Some(checkpoint) = &found.checkpoint {
+        if let Some(checkpoint) = found.checkpoint {
             self.store(checkpoint)?;
             // By the counts of this very checkpoint: what is dead by it stays dead after any restart.
             self.reclaim(&found.segments)?;
@@ -148,10 +148,17 @@ impl<S: Storage> House<S> {
         receiver.blocking_recv().ok()
     }
 
-    fn store(&mut self, checkpoint: &Checkpoint) -> Result<(), KeeperError> {
-        let payload = checkpoint.encode();
-        self.keeper.write_checkpoint(checkpoint.position, &payload)?;
-        tracing::debug!(position = %checkpoint.position, bytes = payload.len(), "stored a checkpoint");
+    fn store(&mut self, checkpoint: Checkpoint) -> Result<(), KeeperError> {
+        let position = checkpoint.position;
+        let stored = checkpoint.store(&mut self.keeper, &self.shard.reader)?;
+        tracing::debug!(
+            %position,
+            bytes = stored.checkpoint_bytes,
+            posting_bytes = stored.posting_bytes,
+            "stored a checkpoint"
+        );
+        // An owner that is too busy to hear of it keeps in memory what it could put away, and has it written again.
+        let _ = self.shard.push(Input::Stored(stored));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_engine::{Command, Demand, QueueGauge, Receipt, RequestId};
 use tidegate_log::{Space, Storage};
-use tidegate_store::{Checkpoint, Segments, Shard};
+use tidegate_store::{Checkpoint, Segments, Shard, Stored};
 use tokio::sync::oneshot;
 
 /// Something put to the owner.
@@ -26,6 +26,8 @@ pub(crate) enum Input {
     Report(oneshot::Sender<QueueReport>),
     /// A question about the log's segments; with a checkpoint if one is due or wanted.
     Housekeeping { checkpoint: bool, answer: oneshot::Sender<Housekeeping> },
+    /// What was written with a checkpoint.
+    Stored(Stored),
     /// Segments whose files were given back.
     SegmentsRetired(Vec<u32>),
     /// From now on receives do not wait.
@@ -97,6 +99,8 @@ impl<S: Storage> Owner<S> {
             // Very short of room, what falls due waits; looking again now and then is enough.
             let stalled = !self.shard.admits(Demand::Changes);
             let patience = if stalled { Some(Duration::from_millis(100)) } else { patience };
+            // Little by little, so that nobody waits long for it.
+            let patience = if self.shard.is_releasing() { Some(Duration::ZERO) } else { patience };
             inbox.drain(&mut inputs, patience);
             for input in inputs.drain(..) {
                 self.take(input);
@@ -108,7 +112,9 @@ impl<S: Storage> Owner<S> {
             if self.shard.poll_timeout().is_some_and(|at| at <= now) {
                 self.shard.handle_timeout(now);
             }
+            self.shard.release_some(now);
             self.commit();
+            self.report_errors();
         }
         self.end();
         // What came after the end is dropped, so that nobody waits for its answer.
@@ -140,6 +146,7 @@ impl<S: Storage> Owner<S> {
                 let _ = answer.send(report);
             }
             Input::Housekeeping { checkpoint, answer } => self.housekeeping(checkpoint, answer),
+            Input::Stored(stored) => self.shard.note_stored(stored),
             Input::SegmentsRetired(numbers) => {
                 numbers.into_iter().for_each(|number| self.shard.forget_segment(number));
             }
@@ -178,6 +185,16 @@ impl<S: Storage> Owner<S> {
             }
         }
         self.committer.commit(commit.frame, answers);
+    }
+
+    fn report_errors(&mut self) {
+        while let Some(error) = self.shard.poll_error() {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "messages of a backlog cannot be brought back; receives of their queue wait. Run `tidegate check` on a copy \
+                 of the data directory"
+            );
+        }
     }
 
     fn publish_policies(&mut self) {
