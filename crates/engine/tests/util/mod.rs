@@ -915,7 +915,11 @@ impl TestEngine {
     /// Has another engine follow, from a snapshot of now.
     pub(crate) fn follow_from_here(&mut self) {
         let follower = Tracked::restored(self.config, &self.live);
-        self.followers.push(if self.followers.len() % 2 == 0 { follower.spilling() } else { follower });
+        self.followers.push(if self.followers.len().is_multiple_of(2) {
+            follower.spilling()
+        } else {
+            follower
+        });
     }
 
     // Checks.

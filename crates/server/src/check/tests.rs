@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tidegate_engine::{
     AttributeChange, Command, Config, QueueAddress, QueueName, RequestId, Tags, Timestamp,
 };
-use tidegate_store::recover;
+use tidegate_store::{MemoryBudget, recover};
 
 use super::*;
 
@@ -16,7 +16,7 @@ use super::*;
 fn directory(extra: &[&[u8]]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let open = || SegmentedLog::open(DirStorage::open(dir.path()).unwrap(), small(), [7; 16]).unwrap();
-    let mut recovered = recover(open(), Config::default()).unwrap();
+    let mut recovered = recover(open(), Config::default(), MemoryBudget::UNLIMITED).unwrap();
     let queue = QueueAddress {
         account: Default::default(),
         region: Default::default(),
