@@ -4,7 +4,7 @@
 ///
 /// | kept | share |
 /// |---|---|
-/// | written out runs of backlogs, some four bytes a message | a quarter |
+/// | written out runs of backlogs, some four bytes a message | a quarter, at most 256 MiB |
 /// | the newest frames of the log, which receivers mostly ask for | a quarter, at most 8 MiB |
 ///
 /// What cannot be shed is not bounded by it: messages in flight, delayed or returned, those of tenants and of FIFO
@@ -18,6 +18,8 @@ pub struct MemoryBudget {
 /// would cost more than it frees.
 const CHANGED_BYTES_MIN: usize = 16 << 20;
 
+/// More would save next to nothing: reading a run back costs little, and it serves thousands of receives.
+const BACKLOG_BYTES_MAX: usize = 256 << 20;
 /// Frames that are kept at most: some hundredths of a second of the highest rate, after which few ask for them.
 const RECENT_BYTES_MAX: usize = 8 << 20;
 
@@ -27,12 +29,12 @@ impl MemoryBudget {
         MemoryBudget { bytes }
     }
 
-    /// No bound.
+    /// As much as is of use.
     pub const UNLIMITED: MemoryBudget = MemoryBudget::of(u64::MAX);
 
     /// Bytes for runs of backlogs that are written out.
     pub(crate) fn backlog_bytes(self) -> usize {
-        usize::try_from(self.bytes / 4).unwrap_or(usize::MAX)
+        usize::try_from(self.bytes / 4).unwrap_or(usize::MAX).min(BACKLOG_BYTES_MAX)
     }
 
     /// Bytes for the newest frames of the log.

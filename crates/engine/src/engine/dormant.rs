@@ -11,7 +11,7 @@
 //! messages without a group go: those of tenants and of FIFO queues stay in memory.
 
 use super::{Engine, Journal};
-use crate::queue::{Backlog, Evicted, ExtentPlace, Footprint, Run};
+use crate::queue::{Backlog, Evicted, ExtentPlace, Footprint, Queue, Run};
 use crate::{
     Chunk, Command, Event, Extent, MessageSeq, Portion, Position, QueueId, StoredMessage, Timestamp,
 };
@@ -28,6 +28,23 @@ pub(super) struct Dormant {
     stale_len_max: usize,
     /// Sum over all queues.
     footprint: Footprint,
+}
+
+impl Dormant {
+    /// Asks for what receives on a queue are about to reach.
+    pub(super) fn read_ahead(&mut self, queue: &mut Queue) {
+        let Some(backlog) = queue.messages.backlog_mut() else { return };
+        self.wanted.extend(backlog.poll_wanted().map(|extent| (queue.id, extent)));
+        self.note_footprint(queue);
+    }
+
+    fn note_footprint(&mut self, queue: &mut Queue) {
+        let now = queue.messages.backlog().map_or_else(Footprint::default, Backlog::footprint);
+        if now != queue.footprint {
+            self.footprint -= std::mem::replace(&mut queue.footprint, now);
+            self.footprint += now;
+        }
+    }
 }
 
 /// Messages that are gone and whose records are still to be released.
@@ -239,19 +256,16 @@ impl Engine {
 
     /// Counts anew what the chunks of a queue take.
     pub(crate) fn note_footprint(&mut self, queue: QueueId) {
-        let Some(queue) = self.queues.get_mut(&queue) else { return };
-        let Some(backlog) = queue.messages.backlog() else { return };
-        let now = backlog.footprint();
-        let before = std::mem::replace(&mut queue.footprint, now);
-        self.dormant.footprint -= before;
-        self.dormant.footprint += now;
+        if let Some(queue) = self.queues.get_mut(&queue) {
+            self.dormant.note_footprint(queue);
+        }
     }
 
     /// Asks for what receives on a queue are about to reach.
     pub(super) fn read_ahead(&mut self, queue: QueueId) {
-        let wanted = self.backlog_mut(queue).and_then(Backlog::poll_wanted);
-        self.dormant.wanted.extend(wanted.map(|extent| (queue, extent)));
-        self.note_footprint(queue);
+        if let Some(queue) = self.queues.get_mut(&queue) {
+            self.dormant.read_ahead(queue);
+        }
     }
 
     /// Forgets a queue that is about to go.

@@ -268,8 +268,8 @@ impl Engine {
     /// After anything that may have made messages of a queue visible: serves who waits, and sets the timer.
     fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         self.serve_waiting(now, id, journal);
-        self.read_ahead(id);
         let Some(queue) = self.queues.get_mut(&id) else { return };
+        self.dormant.read_ahead(queue);
         let goes_on = std::mem::take(&mut queue.moves_left) && queue.waiting.first().is_some();
         let next_turn = goes_on.then(|| now + Duration::from_millis(1));
         if let Some(due) = queue.next_due().into_iter().chain(next_turn).min()

@@ -81,7 +81,12 @@ impl Starting {
     /// The state is there.
     fn finish(&self) {
         let opened = SegmentedLog::open(MemoryStorage::volatile(), LogConfig::default(), [1; 16]).unwrap();
-        let recovered = tidegate_store::recover(opened, tidegate_engine::Config::default()).unwrap();
+        let recovered = tidegate_store::recover(
+            opened,
+            tidegate_engine::Config::default(),
+            tidegate_store::MemoryBudget::UNLIMITED,
+        )
+        .unwrap();
         let (shard, _) = Shard::start(recovered, &self.metrics.log);
         self.door.open(Api {
             shard: shard.clone(),
