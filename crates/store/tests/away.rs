@@ -36,7 +36,8 @@ fn fill(machine: &mut Machine, name: &str, count: usize) {
 /// Stores checkpoints until the shard knows of one.
 fn settle(machine: &mut Machine) {
     for _ in 0..2 {
-        machine.done(Command::FindQueue { queue: address("q") });
+        // So that each checkpoint is for a place of its own.
+        machine.done(Command::TagQueue { queue: address("other"), tags: [("k".into(), "v".into())].into() });
         machine.checkpoint();
     }
 }

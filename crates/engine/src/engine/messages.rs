@@ -90,11 +90,13 @@ impl Engine {
         let id = self.find(&receive.queue)?;
         self.advance(now, id);
         let wanted = Wanted::of(receive);
-        let is_wanting = self.queue(id).messages.is_wanting();
-        let deliveries = if is_wanting { Vec::new() } else { self.take_visible(now, id, &wanted, journal)? };
         let in_flight_max = self.in_flight_max(id);
         let queue = self.queue(id);
-        let stalled = is_wanting || queue.messages.is_stalled();
+        let has_room = queue.messages.in_flight_count() < in_flight_max;
+        let is_wanting = has_room && queue.messages.is_wanting();
+        let deliveries = if is_wanting { Vec::new() } else { self.take_visible(now, id, &wanted, journal)? };
+        let queue = self.queue(id);
+        let stalled = is_wanting || (has_room && queue.messages.is_stalled());
         let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
         if stalled {
             // There are messages; they only have to be brought back, with another try if the last one failed.

@@ -256,12 +256,8 @@ impl Held {
 
     pub(crate) fn restore(messages: Messages, config: &Config) -> Self {
         match messages {
-            Messages::Standard(messages) => {
-                Held::Standard(Standard::restore(messages, config.backlog_sizes))
-            }
-            Messages::Fifo(messages) => {
-                Held::Fifo(Fifo::restore(messages, HashKey::new(config.hash_key)))
-            }
+            Messages::Standard(messages) => Held::Standard(Standard::restore(messages, config.backlog_sizes)),
+            Messages::Fifo(messages) => Held::Fifo(Fifo::restore(messages, HashKey::new(config.hash_key))),
         }
     }
 }

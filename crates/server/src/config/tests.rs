@@ -83,9 +83,9 @@ const SAMPLES: &[(&str, &str, &str, &str)] = &[
     ("shutdown_grace", "500ms", "500ms", "6s"),
     ("segment_bytes", "1MiB", "1048576", "2GiB"),
     ("disk_max", "1TiB", "Some(1099511627776)", "1KiB"),
+    ("memory", "256M", "268435456", "15MiB"),
     ("in_flight_max", "1_000", "1000", "-1"),
     ("fifo_in_flight_max", "20000", "20000", "0"),
-    ("memory", "256M", "268435456", "15MiB"),
     ("worker_threads", "7", "7", "0"),
 ];
 
