@@ -8,15 +8,15 @@ use std::ops::ControlFlow;
 use tidegate_engine::{
     Command, Config, Engine, Event, MessageSeq, QueueId, Receipt, Reply, RequestId, StoredMessage,
 };
-use tidegate_log::{Appender, MemoryStorage, Reader};
-use tidegate_store::{Shard, codec, recover};
+use tidegate_log::{Appender, Keeper, MemoryStorage, Reader};
+use tidegate_store::{MemoryBudget, Shard, codec, recover};
 
 pub(crate) const WORKLOADS: &[Workload] = &[
     Workload { name: "store: encode a message", operations: MESSAGES, prepare: encode },
     Workload { name: "store: decode a message", operations: MESSAGES, prepare: decode },
     Workload { name: "store: send", operations: MESSAGES, prepare: sends },
     Workload { name: "store: receive, read and delete", operations: MESSAGES, prepare: drain },
-    Workload { name: "store: encode a checkpoint of 4,000 messages", operations: 1, prepare: checkpoint },
+    Workload { name: "store: store a checkpoint of 4,000 messages", operations: 1, prepare: checkpoint },
     Workload { name: "store: replay a send", operations: MESSAGES, prepare: replay },
 ];
 
@@ -58,13 +58,15 @@ struct Server {
     shard: Shard<MemoryStorage>,
     appender: Appender<MemoryStorage>,
     reader: Reader<MemoryStorage>,
+    keeper: Keeper<MemoryStorage>,
 }
 
 impl Server {
     fn new() -> Self {
-        let recovered = recover(open(), Config::default()).expect("there is nothing to recover");
-        let mut server =
-            Server { shard: recovered.shard, appender: recovered.appender, reader: recovered.reader };
+        let recovered =
+            recover(open(), Config::default(), MemoryBudget::UNLIMITED).expect("there is nothing to recover");
+        let (shard, appender) = (recovered.shard, recovered.appender);
+        let mut server = Server { shard, appender, reader: recovered.reader, keeper: recovered.keeper };
         server.ask(create("q"));
         server.commit();
         server
@@ -143,7 +145,12 @@ fn drain() -> Run {
 
 fn checkpoint() -> Run {
     let mut server = Server::filled();
-    Box::new(move || Box::new((server.shard.checkpoint(NOW).encode(), server)))
+    Box::new(move || {
+        let checkpoint = server.shard.checkpoint(NOW);
+        let stored = checkpoint.store(&mut server.keeper, &server.reader).expect("memory does not fail");
+        server.shard.note_stored(stored);
+        Box::new(server)
+    })
 }
 
 /// What a restart does with each record, on one thread.
