@@ -93,6 +93,7 @@ impl Engine {
                 messages: Held::restore(queue.messages, &config),
                 move_tasks: MoveTasks::restore(queue.move_tasks),
                 waiting: Waiting::default(),
+                hurried: Vec::new(),
                 footprint: Footprint::default(),
                 armed_at: None,
                 moves_left: false,

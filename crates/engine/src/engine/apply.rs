@@ -36,6 +36,7 @@ impl Engine {
                     move_tasks: MoveTasks::default(),
                     attributes: defaults_changed,
                     waiting: Waiting::default(),
+                    hurried: Vec::new(),
                     footprint: Footprint::default(),
                     armed_at: None,
                     moves_left: false,

@@ -98,6 +98,7 @@ impl Engine {
         let queue = self.queue(id);
         let stalled = is_wanting || (has_room && queue.messages.is_stalled());
         let mut wait = receive.wait.unwrap_or(queue.attributes.wait_time);
+        let is_hurried = stalled && wait.is_zero();
         if stalled {
             // There are messages; they only have to be brought back, with another try if the last one failed.
             queue.messages.backlog_mut().into_iter().for_each(Backlog::want_again);
@@ -117,7 +118,9 @@ impl Engine {
         }
         let deadline = now + wait;
         let parked = Parked { request, wanted, deadline };
-        let place = self.queue(id).waiting.join(parked);
+        let queue = self.queue(id);
+        let place = queue.waiting.join(parked);
+        queue.hurried.extend(is_hurried.then_some(request));
         self.parked.insert(request, (id, place));
         self.timers.arm_parked(deadline, request);
         if stalled || self.queue(id).moves_left {
@@ -196,6 +199,21 @@ impl Engine {
             }
             self.cancel(first.request);
             journal.reply(first.request, taken.map(Reply::Received));
+        }
+    }
+
+    /// Answers the receives that only waited for what was away and now find that there is nothing for them.
+    pub(super) fn answer_hurried(&mut self, id: QueueId, journal: &mut impl Journal) {
+        let in_flight_max = self.config.in_flight_max;
+        let Some(queue) = self.queues.get_mut(&id).filter(|queue| !queue.hurried.is_empty()) else { return };
+        if queue.messages.is_wanting() || queue.messages.is_stalled() {
+            return;
+        }
+        let is_full = queue.messages.in_flight_count() >= in_flight_max;
+        for request in std::mem::take(&mut queue.hurried) {
+            self.cancel(request);
+            let nothing = Ok(Reply::Received(Vec::new()));
+            journal.reply(request, if is_full { Err(Error::OverLimit) } else { nothing });
         }
     }
 

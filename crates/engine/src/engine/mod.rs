@@ -166,8 +166,10 @@ impl Engine {
     /// already is no error.
     pub fn cancel(&mut self, request: RequestId) {
         if let Some((queue, place)) = self.parked.remove(&request)
-            && let Some(parked) = self.queues.get_mut(&queue).and_then(|queue| queue.waiting.leave(place))
+            && let Some(queue) = self.queues.get_mut(&queue)
+            && let Some(parked) = queue.waiting.leave(place)
         {
+            queue.hurried.retain(|hurried| *hurried != request);
             self.timers.disarm_parked(parked.deadline, request);
         }
     }
@@ -268,6 +270,7 @@ impl Engine {
     /// After anything that may have made messages of a queue visible: serves who waits, and sets the timer.
     fn settle(&mut self, now: Timestamp, id: QueueId, journal: &mut impl Journal) {
         self.serve_waiting(now, id, journal);
+        self.answer_hurried(id, journal);
         let Some(queue) = self.queues.get_mut(&id) else { return };
         self.dormant.read_ahead(queue);
         let goes_on = std::mem::take(&mut queue.moves_left) && queue.waiting.first().is_some();

@@ -35,7 +35,8 @@ pub use standard::{StandardMessages, TenantMessages};
 pub(crate) use waiting::{Parked, Place, Waiting, Wanted};
 
 use crate::{
-    MessageId, MessageSeq, Position, QueueAddress, QueueAttributes, QueueId, QueueView, Tags, Timestamp,
+    MessageId, MessageSeq, Position, QueueAddress, QueueAttributes, QueueId, QueueView, RequestId, Tags,
+    Timestamp,
 };
 use std::sync::Arc;
 
@@ -106,6 +107,8 @@ pub(crate) struct Queue {
     pub(crate) move_tasks: MoveTasks,
     /// Not part of the durable state.
     pub(crate) waiting: Waiting,
+    /// Receives that wait, although they asked not to, for messages that are away. Not part of the durable state.
+    pub(crate) hurried: Vec<RequestId>,
     /// What of its chunks the engine has counted. Not part of the durable state.
     pub(crate) footprint: Footprint,
     /// The earliest instant for which the engine's timer table holds an entry. Not part of the durable state.
