@@ -134,9 +134,6 @@ async fn while_connected<I: AsyncRead + Unpin>(
 ) -> Option<Response> {
     let mut answering = pin!(answering);
     poll_fn(|context| {
-        if let Poll::Ready(response) = answering.as_mut().poll(context) {
-            return Poll::Ready(Some(response));
-        }
         while input.len() < AHEAD_BYTES_MAX {
             input.reserve(1);
             match pin!(stream.read_buf(input)).poll(context) {
@@ -145,7 +142,8 @@ async fn while_connected<I: AsyncRead + Unpin>(
                 Poll::Pending => break,
             }
         }
-        Poll::Pending
+        // Last: whoever has gone must not be given the messages that have just come.
+        answering.as_mut().poll(context).map(Some)
     })
     .await
 }
