@@ -1,11 +1,12 @@
 //! The API listener's service: bytes to the protocol, commands to the shard, answers back.
 
 use crate::forwarded;
+use crate::http::body::{self, Unread};
 use crate::http::{self, Peer};
 use crate::shard::{Gone, Shard, system_time};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::{Body, Incoming};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
@@ -69,20 +70,14 @@ impl ApiSettings {
     ///
     /// # Errors
     /// A fault of the caller's when it is too long or does not come.
-    pub(crate) async fn collect(&self, body: Incoming) -> Result<Bytes, Fault> {
+    pub(crate) async fn collect(&self, headers: &HeaderMap, body: Incoming) -> Result<Bytes, Fault> {
         let limit = self.body_bytes_max;
-        if body.size_hint().lower() > limit as u64 {
-            return Err(Fault::RequestTooLong { limit });
-        }
-        let collected = Limited::new(body, limit).collect();
-        match tokio::time::timeout(self.body_timeout, collected).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::RequestTooLong { limit }),
-            Ok(Err(_)) => {
-                Err(Fault::Malformed { reason: "The request body could not be read to its end".into() })
-            }
-            Err(_) => Err(Fault::Malformed { reason: "The request body did not arrive in time".into() }),
-        }
+        let malformed = |reason: &'static str| Fault::Malformed { reason: reason.into() };
+        body::collect(headers, body, limit, self.body_timeout).await.map_err(|unread| match unread {
+            Unread::TooLong => Fault::RequestTooLong { limit },
+            Unread::Broken => malformed("The request body could not be read to its end"),
+            Unread::Late => malformed("The request body did not arrive in time"),
+        })
     }
 }
 

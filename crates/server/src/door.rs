@@ -81,7 +81,7 @@ impl<S: Storage> Door<S> {
             return plain(StatusCode::OK, "ok\n");
         }
         let (parts, body) = request.into_parts();
-        let body = self.settings.collect(body).await;
+        let body = self.settings.collect(&parts.headers, body).await;
         let answering = {
             let (parts, body) = (parts, body);
             let headers = HeaderLookup(&parts.headers);

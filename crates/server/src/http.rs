@@ -1,5 +1,6 @@
 //! Listening and serving HTTP/1.1, with a bound on everything a client can make the server hold.
 
+pub(crate) mod body;
 mod direct;
 mod patience;
 mod request;

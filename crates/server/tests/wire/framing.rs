@@ -192,8 +192,29 @@ fn chunked_bodies_are_read_and_broken_ones_refused() {
 fn chunked_bodies_over_the_limit_are_refused_with_413() {
     survive(|server| {
         let chunked = [LIST[0], LIST[1], ("Transfer-Encoding", "chunked")];
-        let chunk = [b"100000\r\n".to_vec(), vec![b' '; 1 << 20], b"\r\n".to_vec()].concat();
-        answer_to(server, &request("POST", "/", &chunked, &chunk.repeat(9))).unwrap().assert_error(TOO_LARGE);
+        answer_to(server, &request("POST", "/", &chunked, &chunks(9))).unwrap().assert_error(TOO_LARGE);
+    });
+}
+
+/// Chunks of a mebibyte, without the last one.
+fn chunks(count: usize) -> Vec<u8> {
+    [b"100000\r\n".to_vec(), vec![b' '; 1 << 20], b"\r\n".to_vec()].concat().repeat(count)
+}
+
+/// Many clients look for an answer only when they have sent everything: the connection must not be reset before.
+#[test]
+fn a_client_that_sends_on_after_a_refusal_gets_to_read_it() {
+    survive(|server| {
+        let chunked = [LIST[0], LIST[1], ("Transfer-Encoding", "chunked")];
+        let whole = request("POST", "/", &LIST, &vec![b' '; 12 << 20]);
+        let chunks = request("POST", "/", &chunked, &[chunks(12), b"0\r\n\r\n".to_vec()].concat());
+        for bytes in [whole, chunks] {
+            for _ in 0..5 {
+                let mut connection = Connection::open(server.endpoint).unwrap();
+                bytes.chunks(1 << 16).for_each(|part| connection.write(part).unwrap());
+                connection.read().unwrap().assert_error(TOO_LARGE);
+            }
+        }
     });
 }
 

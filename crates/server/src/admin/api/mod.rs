@@ -14,12 +14,13 @@ mod peek;
 mod redrive;
 
 use super::AdminBody;
+use crate::http::body::{self, Unread};
 use crate::shard::{Gone, Shard};
 use bytes::Bytes;
 use error::ApiError;
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl<S: Storage> QueueApi<S> {
             }
             ("messages", _) => Err(ApiError::MethodRefused { allowed: "GET" }),
             ("redrive", &Method::POST) => {
-                let request = redrive::Request::parse(&collect(body).await?)?;
+                let request = redrive::Request::parse(&collect(&parts.headers, body).await?)?;
                 let (queue, end) = self.find(queue).await?;
                 Ok(self.redrive(queue, end, request).await?.map(Either::Right))
             }
@@ -145,15 +146,11 @@ fn decoded(text: &str) -> Option<String> {
     percent_decode_str(text).decode_utf8().ok().map(Into::into)
 }
 
-async fn collect(body: Incoming) -> Result<Bytes, ApiError> {
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, collected).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(ApiError::BodyTooLong { limit: BODY_BYTES_MAX })
-        }
-        Ok(Err(_)) | Err(_) => Err(ApiError::BodyLost),
-    }
+async fn collect(headers: &HeaderMap, body: Incoming) -> Result<Bytes, ApiError> {
+    body::collect(headers, body, BODY_BYTES_MAX, BODY_TIMEOUT).await.map_err(|unread| match unread {
+        Unread::TooLong => ApiError::BodyTooLong { limit: BODY_BYTES_MAX },
+        Unread::Broken | Unread::Late => ApiError::BodyLost,
+    })
 }
 
 const NO_SNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
