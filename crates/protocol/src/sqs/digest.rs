@@ -1,6 +1,7 @@
 //! The MD5 digests by which clients check what arrived (SQS developer guide, "Calculating the MD5 message
 //! digest for message attributes"), and the SHA-256 by which FIFO queues know equal bodies.
 
+use super::md5_lanes::md5_each;
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
 use tidegate_engine::{AttributeValue, MessageAttribute};
@@ -46,6 +47,11 @@ pub(crate) fn content_id(body: &[u8]) -> Box<str> {
 /// The digest of a body.
 pub(crate) fn of_body(body: &[u8]) -> [u8; 16] {
     Md5::digest(body).into()
+}
+
+/// The digests of several bodies, for less than one by one.
+pub(crate) fn of_bodies(bodies: &[&[u8]]) -> Vec<[u8; 16]> {
+    md5_each(bodies)
 }
 
 /// The digest of attributes in whatever order; `None` of none.

@@ -70,6 +70,10 @@ impl<'a> RawMessage<'a> {
         })
     }
 
+    pub(super) fn body(&self) -> &[u8] {
+        self.body.as_bytes()
+    }
+
     /// The size that counts against limits: body, and name, type and value of every attribute, in bytes.
     pub(super) fn size(&self) -> usize {
         let attribute = |a: &RawAttribute<'_>| {
@@ -88,10 +92,11 @@ impl<'a> RawMessage<'a> {
         }
     }
 
-    /// Checks everything that does not depend on the queue's state; its size does, and whether a
+    /// Checks everything but the digest of the body that does not depend on the queue's state; its size does, and whether a
     /// deduplication id may be computed.
     pub(super) fn accept(
         self,
+        body_md5: [u8; 16],
         place: Place,
         queue: &QueueAddress,
         scope: &mut Scope<'_, '_>,
@@ -115,7 +120,7 @@ impl<'a> RawMessage<'a> {
             message: Message {
                 id: scope.message_id(),
                 attributes: check_attributes(self.attributes)?,
-                body_md5: digest::of_body(self.body.as_bytes()),
+                body_md5,
                 body: match self.body {
                     Cow::Borrowed(text) => Bytes::copy_from_slice(text.as_bytes()),
                     Cow::Owned(text) => Bytes::from(text.into_boxed_str().into_boxed_bytes()),

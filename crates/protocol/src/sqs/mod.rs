@@ -14,6 +14,7 @@ mod get_queue_url;
 mod list_dead_letter_source_queues;
 mod list_queues;
 mod listing;
+mod md5_lanes;
 mod message;
 mod move_tasks;
 mod permission;

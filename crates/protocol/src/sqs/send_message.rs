@@ -20,7 +20,8 @@ pub(super) fn decode(
     if queue.name.is_fifo() {
         raw.check_group(Place::Single)?;
     }
-    let mut entry = raw.accept(Place::Single, queue, scope)?;
+    let md5 = digest::of_body(raw.body());
+    let mut entry = raw.accept(md5, Place::Single, queue, scope)?;
     let digests = Digests::of(&entry);
     if entry.message.trace_header.is_none() {
         // The header is no parameter of the client's: it is in no digest.
@@ -55,10 +56,12 @@ pub(super) fn decode_batch(
     if is_fifo {
         raws.iter().try_for_each(|(_, number, raw)| raw.check_group(Place::Entry(*number)))?;
     }
+    let bodies: Vec<_> = raws.iter().map(|(_, _, raw)| raw.body()).collect();
+    let md5s = digest::of_bodies(&bodies);
     let mut entries = Vec::with_capacity(raws.len());
     let mut slots = Vec::with_capacity(raws.len());
-    for (id, number, raw) in raws {
-        let outcome = raw.accept(Place::Entry(number), queue, scope).map(|entry| {
+    for ((id, number, raw), md5) in raws.into_iter().zip(md5s) {
+        let outcome = raw.accept(md5, Place::Entry(number), queue, scope).map(|entry| {
             let digests = Digests::of(&entry);
             entries.push(entry);
             digests

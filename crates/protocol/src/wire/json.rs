@@ -16,11 +16,16 @@ use std::fmt;
 /// # Errors
 /// `Malformed` when it is no JSON, no UTF-8, or beyond the limits on depth, values and members.
 pub(crate) fn parse_json(body: &[u8]) -> Result<Value<'_>, Fault> {
+    let refused = |why: &dyn fmt::Display| {
+        Fault::malformed(format!("The request body is not the JSON expected: {why}"))
+    };
+    // Once for the whole, which is faster than string by string.
+    let text = std::str::from_utf8(body).map_err(|error| refused(&error))?;
     let budget = Cell::new(limits::VALUES);
-    let mut parser = serde_json::Deserializer::from_slice(body);
+    let mut parser = serde_json::Deserializer::from_str(text);
     let parsed = Node { budget: &budget, depth: 0 }.deserialize(&mut parser);
     let parsed = parsed.and_then(|value| parser.end().map(|()| value));
-    parsed.map_err(|error| Fault::malformed(format!("The request body is not the JSON expected: {error}")))
+    parsed.map_err(|error| refused(&error))
 }
 
 /// The document with every lone surrogate escape (`\ud800`) replaced by `\uffff`; `None` without one.
