@@ -154,6 +154,14 @@ impl<T: Keyed> Ordered<T> {
         self.remove(self.first()?.key())
     }
 
+    /// The entry with that key or the next higher one.
+    pub(crate) fn first_from(&self, key: T::Key) -> Option<&T> {
+        if self.is_in_open(key) {
+            return upper_part(&self.open, key).first();
+        }
+        self.closed.first_from(key).or(self.open.first())
+    }
+
     /// All entries, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.closed.iter().chain(&self.open)

@@ -1,5 +1,6 @@
 //! Receives that can be repeated, by their attempt id.
 
+use super::entry::Kept;
 use crate::{MessageSeq, Timestamp, limits};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,9 +34,12 @@ impl Attempts {
         self.by_id.insert(attempt.id.clone(), attempt);
     }
 
-    /// Makes a receive unrepeatable, since one of its messages is not as it was.
-    pub(super) fn void(&mut self, id: &str, message: (MessageSeq, u32)) {
-        if let Some(attempt) = self.by_id.get_mut(id).filter(|attempt| attempt.received.contains(&message)) {
+    /// Makes a message's newest receive unrepeatable, since the message is not as it was.
+    pub(super) fn void_of(&mut self, kept: &Kept) {
+        let message = (kept.touched.stored.seq, kept.touched.receive_count);
+        if let Some(attempt) = kept.attempt.as_ref().and_then(|id| self.by_id.get_mut(id))
+            && attempt.received.contains(&message)
+        {
             attempt.received.clear();
         }
     }

@@ -47,10 +47,14 @@ impl Deduplication {
     /// The message that one with this id would repeat: the first one that was accepted of those with the id, in any group
     /// or in its own.
     pub(super) fn find(&self, id_hash: &[u8; 16], group_hash: Option<u64>) -> Option<&Remembered> {
-        let of_group = |hash: u32| group_hash.is_none_or(|group| group as u32 == hash);
         let id = short(id_hash);
-        let near = self.index.from(((id, group_hash.unwrap_or(0) as u32), 0));
-        let near = near.take_while(|((other, group), _)| *other == id && of_group(*group));
+        let from = ((id, group_hash.unwrap_or(0) as u32), 0);
+        let is_near = |((other, group), _): &&IndexEntry| {
+            *other == id && group_hash.is_none_or(|hash| hash as u32 == *group)
+        };
+        // Nearly always there is nothing near, and a single look tells.
+        self.index.first_from(from).filter(is_near)?;
+        let near = self.index.from(from).take_while(is_near);
         let near = near.map(|(_, number)| self.row.get(*number).expect("the index lists what there is"));
         let same = near.filter(|known| {
             known.id_hash == *id_hash && group_hash.is_none_or(|group| group == known.group_hash)

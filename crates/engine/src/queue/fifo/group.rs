@@ -91,9 +91,14 @@ impl Groups {
     }
 
     fn find(&self, name: &str, hash: u64) -> Option<GroupIndex> {
-        let short = hash as u32;
-        let same_hash = self.by_hash.from((short, GroupIndex(0))).take_while(|(other, _)| *other == short);
-        same_hash.map(|(_, index)| *index).find(|index| *self.get(*index).key == *name)
+        let mut from = (hash as u32, GroupIndex(0));
+        loop {
+            let (_, index) = *self.by_hash.first_from(from).filter(|(other, _)| *other == from.0)?;
+            if *self.get(index).key == *name {
+                return Some(index);
+            }
+            from.1 = GroupIndex(index.0 + 1);
+        }
     }
 
     /// Adds a group that does not exist and must get a message, as `served` says of when it was served last.

@@ -247,18 +247,18 @@ impl Fifo {
     }
 
     fn void_attempt(&mut self, seq: MessageSeq) {
-        if let Some(kept) = self.kept_mut(seq)
-            && let Some(attempt) = kept.attempt.clone()
-        {
-            let receive_count = kept.touched.receive_count;
-            self.attempts.void(&attempt, (seq, receive_count));
+        if let Some(kept) = self.entries.get(seq).and_then(Entry::kept) {
+            self.attempts.void_of(kept);
         }
     }
 
     /// Removes a message that its receiver is done with.
     pub(crate) fn delete(&mut self, seq: MessageSeq) -> Released {
-        self.void_attempt(seq);
-        self.remove(seq).expect("only a message that is here is deleted").released()
+        let entry = self.remove(seq).expect("only a message that is here is deleted");
+        if let Some(kept) = entry.kept() {
+            self.attempts.void_of(kept);
+        }
+        entry.released()
     }
 
     /// Takes out a visible message, to put it into another queue. Also returns its group.

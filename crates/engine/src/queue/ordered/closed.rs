@@ -120,6 +120,17 @@ impl<T: Keyed> Closed<T> {
         self.sections[at.section].blocks[lower].append(&mut upper);
     }
 
+    /// The entry with that key or the next higher one.
+    pub(super) fn first_from(&self, key: T::Key) -> Option<&T> {
+        let Some(at) = self.find(key) else { return self.first()?.first() };
+        let next = || {
+            let section = &self.sections[at.section];
+            let next = || self.sections.get(at.section + 1).map(|section| &section.blocks[0]);
+            section.blocks.get(at.block + 1).or_else(next)?.first()
+        };
+        upper_part(self.get(at), key).first().or_else(next)
+    }
+
     /// All entries, lowest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.sections.iter().flat_map(|section| section.blocks.iter().flatten())

@@ -86,6 +86,8 @@ fn run(seed: u64, keys: Keys) {
             entry.value += 1;
             model.get_mut(&key).expect("both have it").value += 1;
         }
+        let sought = key + rng.u64(0..200);
+        assert_eq!(set.first_from(sought), model.range(sought..).next().map(|(_, entry)| entry));
         if step % 200 == 0 {
             set.check_invariants();
             assert!(set.iter().eq(model.values()));
