@@ -32,6 +32,7 @@ pub(crate) const ALL: &[Step] = &[
         "RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --document-private-items --quiet",
     ),
     ("tests", "cargo test --workspace"),
+    ("fuzz corpora", "cargo test --quiet --locked --manifest-path fuzz/Cargo.toml"),
     ("instruction counts", "cargo xtask bench-counts --optional"),
     ("release build", "cargo build --release --package tidegate"),
     ("real clients", "clients/run"),

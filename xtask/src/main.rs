@@ -3,6 +3,7 @@
 
 mod bench_counts;
 mod ci;
+mod fuzz;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ usage: cargo xtask <chore>
   quick  format, lints, tidiness and the tests of the engine, the log, the store and the protocol (seconds)
   bench-counts [--update] [NAME]
          instructions per operation, under Valgrind, against the stored baseline (a minute); see docs/benchmarks.md
+  fuzz [MINUTES]
+         every fuzz target for so long, 10 minutes by default; needs cargo-fuzz, see fuzz/README.md
   tidy   the rules that no compiler checks: which crate may use which, length of files
 
 The environment variable TIDEGATE_LONG=1 makes the randomized tests run much longer.
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(ci::ALL),
         Some("quick") => ci::run(ci::QUICK),
         Some("bench-counts") => bench_counts::run(&arguments[1..]),
+        Some("fuzz") => fuzz::run(&arguments[1..]),
         Some("tidy") => tidy::run(),
         _ => {
             eprint!("{USAGE}");

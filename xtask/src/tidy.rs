@@ -100,7 +100,7 @@ fn check_boundaries(faults: &mut Vec<String>) {
 /// Checks every Rust file; returns their lengths in rising order.
 fn check_sources(faults: &mut Vec<String>) -> Vec<usize> {
     let mut files = Vec::new();
-    for folder in ["crates", "xtask", "clients/rust"] {
+    for folder in ["crates", "xtask", "fuzz", "clients/rust"] {
         collect(&root().join(folder), &mut files);
     }
     let mut lengths = Vec::new();

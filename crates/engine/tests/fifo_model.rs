@@ -4,7 +4,7 @@
 //! A failing sequence prints its seed and is cut down to the commands that it needs. `TIDEGATE_LONG=1` runs
 //! many more; `TIDEGATE_SEED=<n>` runs one.
 
-mod fifo_sequence;
+pub(crate) mod fifo_sequence;
 mod naive_fifo;
 mod trial;
 mod util;
@@ -38,7 +38,7 @@ struct Run {
     sent: u128,
 }
 
-fn run(sequence: &Sequence) -> Tally {
+pub(crate) fn run(sequence: &Sequence) -> Tally {
     let mut bench = TestEngine::with_config(sequence.config);
     bench.thorough = false;
     let config = sequence.config;

@@ -21,7 +21,7 @@ use util::*;
 /// One step of a sequence. Numbers named `pick` choose among what is there when the step is taken, so that a
 /// sequence keeps its meaning when other steps are left out.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Create {
         queue: u8,
         attributes: Vec<AttributeChange>,
@@ -110,7 +110,7 @@ enum Step {
     Compare,
 }
 
-type Sequence = trial::Sequence<Step>;
+pub(crate) type Sequence = trial::Sequence<Step>;
 
 fn queue(number: u8) -> QueueAddress {
     match number {
@@ -171,7 +171,7 @@ fn jump(rng: &mut Rng) -> Duration {
     millis(if rng.u8(0..4) > 0 { one_of(rng, &short) } else { one_of(rng, &long) })
 }
 
-fn step(rng: &mut Rng, patient: bool, brief: bool) -> Step {
+pub(crate) fn step(rng: &mut Rng, patient: bool, brief: bool) -> Step {
     let queue = one_of(rng, &[0, 0, 0, 0, 0, 1, 1, 2]);
     match rng.u8(0..100) {
         0..3 => {
@@ -276,12 +276,18 @@ fn sequence(seed: u64) -> Sequence {
         let timeout = secs(one_of(&mut rng, &[5, 30, 30, 43_200]));
         steps.insert(receive, Step::ReceiveMany { queue: 0, receives: rng.u8(3..8), timeout });
     }
+    let config = Config { cooldown: secs(cooldown), in_flight_max, ..Config::default() };
+    finished(config, steps)
+}
+
+/// A sequence of steps, without what the model cannot follow, and with a last look at everything.
+pub(crate) fn finished(config: Config, mut steps: Vec<Step>) -> Sequence {
     if steps.iter().any(|step| matches!(step, Step::ReceiveMany { .. })) && sent_count(&steps) > 100 {
         // One receive moves about a hundred dead letters, and the model any number.
         steps.iter_mut().for_each(forget_policy);
     }
     steps.push(Step::Compare);
-    Sequence { config: Config { cooldown: secs(cooldown), in_flight_max, ..Config::default() }, steps }
+    Sequence { config, steps }
 }
 
 /// Messages that a sequence sends at most.
@@ -321,7 +327,7 @@ struct Run {
     sent: u128,
 }
 
-fn run(sequence: &Sequence) -> Tally {
+pub(crate) fn run(sequence: &Sequence) -> Tally {
     // Whether runs of backlogs are put away decides nothing that the model could see.
     let mut bench = match sequence.steps.len() % 2 {
         0 => TestEngine::spilling(sequence.config),

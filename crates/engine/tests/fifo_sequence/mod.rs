@@ -1,7 +1,7 @@
 //! The random sequences that FIFO queues are tested with.
 
-use crate::naive_fifo::Asked;
-use crate::util::{address, millis, redrive_policy, secs};
+use super::naive_fifo::Asked;
+use super::util::{address, millis, redrive_policy, secs};
 use fastrand::Rng;
 use std::time::Duration;
 use tidegate_engine::{AttributeChange, Config, DeduplicationScope, QueueAddress};
@@ -84,7 +84,7 @@ pub(crate) enum Step {
     Compare,
 }
 
-pub(crate) type Sequence = crate::trial::Sequence<Step>;
+pub(crate) type Sequence = super::trial::Sequence<Step>;
 
 pub(crate) fn queue(number: u8) -> QueueAddress {
     let name = match number {
@@ -176,7 +176,7 @@ fn moving_step(rng: &mut Rng) -> Step {
     }
 }
 
-fn step(rng: &mut Rng) -> Step {
+pub(crate) fn step(rng: &mut Rng) -> Step {
     let queue = one_of(rng, &[0, 0, 0, 0, 1, 1, 2]);
     let of_receipt = if rng.u8(0..8) > 0 { OF_RECEIPT } else { queue };
     match rng.u8(0..100) {

@@ -6,8 +6,8 @@
 //! The description leaves open which of several queues that are due at once comes first, and where a message is
 //! while queues pass it on and nobody may have it. There the model follows what the engine did, if that was allowed.
 
-use crate::trial::Tally;
-use crate::util::{hours, secs};
+use super::trial::Tally;
+use super::util::{hours, secs};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use tidegate_engine::{

@@ -9,8 +9,8 @@
 
 mod moves;
 
-use crate::trial::Tally;
-use crate::util::{Got, millis, secs};
+use super::trial::Tally;
+use super::util::{Got, millis, secs};
 use std::collections::HashMap;
 use std::time::Duration;
 use tidegate_engine::{
