@@ -38,8 +38,14 @@ impl Setup {
     /// Sets an environment variable from the next start on.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.push((name.to_owned(), value.to_owned()));
+        self.set_env(name, value);
         self
+    }
+
+    /// The same for a setup that is in use.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// Adds an argument from the next start on.
@@ -97,6 +103,11 @@ impl Setup {
     /// # Panics
     /// When it ends instead.
     pub fn start(&self) -> Server {
+        self.try_start().unwrap_or_else(|log| panic!("the server did not start: {log}"))
+    }
+
+    /// The same for a server that may end instead: what it said then.
+    pub fn try_start(&self) -> Result<Server, String> {
         let log = self.directory.path().join(format!("stderr-{}", started_count()));
         let mut child = self.command(&log).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -117,11 +128,12 @@ impl Setup {
         }
         let [endpoint, console] = addresses[..] else {
             let _ = child.kill();
-            panic!("the server did not start: {}", fs::read_to_string(&log).unwrap_or_default());
+            let _ = child.wait();
+            return Err(fs::read_to_string(&log).unwrap_or_default());
         };
         // A full pipe would stop the server.
         std::thread::spawn(move || lines.for_each(drop));
-        Server { child, log, endpoint, console, banner, _directory: self.directory.clone() }
+        Ok(Server { child, log, endpoint, console, banner, _directory: self.directory.clone() })
     }
 
     /// Starts the server without waiting for anything; its log goes to `stderr` in the setup's directory.
@@ -226,6 +238,11 @@ impl Server {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     /// Asks the process to end.
