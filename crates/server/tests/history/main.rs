@@ -8,6 +8,8 @@
 
 mod check;
 mod client;
+#[cfg(target_os = "linux")]
+mod disk_faults;
 mod record;
 #[path = "../support/mod.rs"]
 mod support;
