@@ -1,46 +1,93 @@
 //! Goal: many connections, and clients that do not read, take nothing away from those who behave.
 
 use crate::bad_requests::survive;
+use crate::support::fifo::texts;
 use crate::support::http::{Connection, request};
 use crate::support::server::{Server, Setup};
 use crate::support::sqs::JSON;
 use crate::support::wait_until;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Connections that the server counts as open.
 fn open(server: &Server) -> f64 {
     server.metric("tidegate_connections").unwrap()
 }
 
+/// A flood, if the machine lets one process have so many connections.
+const FLOOD: u64 = 10_000;
+
+/// Lets this process have many open files; how many connections of a flood that is.
+fn raise_descriptors() -> u64 {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    // The other tests of this process need some as well.
+    maximum.unwrap_or(u64::MAX).saturating_sub(1_000).min(FLOOD)
+}
+
+/// Sends, receives and deletes messages, each of which is the right one; how long each took, in order of length.
+fn serve_well(server: &Server) -> Vec<Duration> {
+    let mut client = server.client();
+    let one = |number: u32| {
+        let start = Instant::now();
+        let body = number.to_string();
+        let id = client.send("served", &body);
+        let received = client.receive("served", 1);
+        assert_eq!(texts(&received, "Body"), [&*body]);
+        assert_eq!(texts(&received, "MessageId"), [&*id]);
+        client.delete_all("served", &received);
+        start.elapsed()
+    };
+    let mut times: Vec<_> = (0..300).map(one).collect();
+    times.sort_unstable();
+    times
+}
+
+/// A third of the connections says nothing, a third sends a byte of a head now and then, a third one of a body.
+/// Prints what that costs others.
 #[test]
-fn a_flood_of_idle_connections_leaves_others_served() {
-    survive(|server| {
-        let client = &mut server.client();
-        client.create("served");
-        let mut flood = Vec::new();
-        for n in 0..500 {
-            let mut connection = Connection::open(server.endpoint).unwrap();
-            // A third says nothing, a third begins a head, a third a body.
-            match n % 3 {
-                0 => {}
-                1 => connection.write(b"POST / HTTP/1.1\r\nHost: x\r\n").unwrap(),
-                _ => connection
-                    .write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
-                    .unwrap(),
+fn a_flood_of_slow_clients_leaves_others_served() {
+    let count = raise_descriptors();
+    let server = Setup::new().env("TIDEGATE_CONNECTIONS_MAX", "20000").start();
+    server.client().create("served");
+    let before = serve_well(&server);
+    let mut flood: Vec<_> = (0..count).map(|_| Connection::open(server.endpoint).unwrap()).collect();
+    let head: &[u8] = b"POST / HTTP/1.1\r\nX: ";
+    let body: &[u8] = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+    for (connection, start) in flood.iter_mut().zip([b"", head, body].into_iter().cycle()) {
+        connection.write(start).unwrap();
+    }
+    wait_until("all connections are counted", || open(&server) >= count as f64);
+    let is_flooded = AtomicBool::new(true);
+    let during = thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_flooded.load(Ordering::Relaxed) {
+                for slow in flood.iter_mut().skip(1).step_by(3) {
+                    // The server may have lost its patience.
+                    let _ = slow.write(b"x");
+                }
+                for slow in flood.iter_mut().skip(2).step_by(3) {
+                    let _ = slow.write(b"x");
+                }
+                thread::sleep(Duration::from_secs(1));
             }
-            flood.push(connection);
-            if n % 50 == 0 {
-                client.send("served", "m");
-                assert_eq!(client.receive("served", 0).len(), 1);
-            }
-        }
-        wait_until("all connections are counted", || open(server) >= 501.0);
-        for _ in 0..20 {
-            server.client().send("served", "m");
-        }
-        drop(flood);
-        wait_until("all of them are let go", || open(server) <= 2.0);
+        });
+        let during = catch_unwind(AssertUnwindSafe(|| serve_well(&server)));
+        is_flooded.store(false, Ordering::Relaxed);
+        during.unwrap_or_else(|panic| resume_unwind(panic))
     });
+    for (name, times) in [("alone", before), ("in a flood", during)] {
+        let (half, most) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        println!(
+            "send, receive and delete {name} ({count} slow clients): {half:?} in half, {most:?} in 99 %"
+        );
+    }
+    drop(flood);
+    wait_until("all of them are let go", || open(&server) <= 2.0);
 }
 
 #[test]
