@@ -134,7 +134,8 @@ fn outcome<T>(answer: io::Result<Answer>, read: impl FnOnce(Value) -> T) -> Outc
 
 /// The outcome of one entry of a batch.
 fn of_batch(whole: &Outcome<Value>, id: usize) -> Outcome<&Value> {
-    let is_entry = |entry: &&Value| entry["Id"] == id.to_string();
+    let name = id.to_string();
+    let is_entry = |entry: &&Value| entry["Id"] == *name;
     match whole {
         Outcome::Done(answer) => {
             let done = answer["Successful"].as_array().into_iter().flatten().find(is_entry);
