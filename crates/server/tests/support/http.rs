@@ -212,12 +212,15 @@ impl Connection {
 
     fn more(&mut self) -> io::Result<()> {
         let mut chunk = [0; 65_536];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            length => {
+        match self.stream.read(&mut chunk) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
                 self.rest.extend_from_slice(&chunk[..length]);
                 Ok(())
             }
+            // A read with a time limit is not taken up again after the process was stopped for a while. Callers try again.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }
