@@ -183,7 +183,9 @@ pub fn references(data: &[u8]) {
     let Some(queue) = parse_reference(text, Default::default(), &region) else { return };
     assert_eq!(parse_reference(&queue.arn(), Default::default(), &region).as_ref(), Some(&queue));
     let url = format!("https://a.example/{}/{}/{}", queue.region, queue.account, queue.name);
-    assert_eq!(parse_reference(&url, Default::default(), &region), Some(queue));
+    // For its own region's callers: words that are no region of AWS's are leading path to all others.
+    let found = parse_reference(&url, Default::default(), &queue.region);
+    assert_eq!(found, Some(queue));
 }
 
 /// A receipt handle: what is accepted is what would be given out, and nothing else is.
