@@ -54,8 +54,11 @@ impl RecentFrames {
         let row = self.row.read().unwrap_or_else(PoisonError::into_inner);
         let after = row.frames.partition_point(|(start, _)| *start <= position);
         let (start, frame) = row.frames.get(after.checked_sub(1)?)?;
+        if start.segment() != position.segment() {
+            return None;
+        }
         let offset = (position.offset() - start.offset()) as usize;
-        (start.segment() == position.segment() && offset < frame.len()).then(|| frame.slice(offset..))
+        (offset < frame.len()).then(|| frame.slice(offset..))
     }
 }
 
@@ -83,5 +86,7 @@ mod tests {
         recent.push(Position::new(2, 4_122), Bytes::from(vec![5; 101]));
         assert_eq!(recent.find(Position::new(2, 4_122)), None, "never over the bound by itself");
         assert!(recent.find(at(4_136)).is_some());
+        recent.push(Position::new(3, 4_096), Bytes::from(vec![6; 101]));
+        assert_eq!(recent.find(Position::new(3, 4_096)), None, "the frame before it is in another segment");
     }
 }
