@@ -72,6 +72,7 @@ fn faults_strike_when_planned() {
     file.write_all_at(b"off", 0).unwrap_err();
     storage.sync_dir().unwrap_err();
     assert_eq!((storage.operations(), content(&storage, "a").unwrap()), (7, b"twe".to_vec()));
+    assert_eq!((storage.writes(), storage.syncs()), (3, 2));
 }
 
 #[test]
@@ -84,6 +85,9 @@ fn capacity_bounds_allocation_and_growth() {
     file.write_all_at(&[1; 60], 0).unwrap();
     file.write_all_at(&[1; 40], 60).unwrap();
     assert_eq!(file.write_all_at(&[1], 100).unwrap_err().kind(), ErrorKind::StorageFull);
+    storage.limit_capacity(Some(10));
+    file.write_all_at(&[2; 60], 0).unwrap(); // What has its room keeps it.
+    storage.limit_capacity(Some(100));
     storage.remove("a").unwrap();
     assert_eq!(storage.used_bytes(), 0);
     storage.create("b", 100).unwrap();

@@ -62,6 +62,14 @@ impl Faults {
         self.operations
     }
 
+    pub(super) fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs
+    }
+
     /// Counts one operation of `kind`, and says how it should go.
     pub(super) fn admit(&mut self, kind: Kind) -> io::Result<Answer> {
         self.operations += 1;

@@ -126,6 +126,18 @@ impl MemoryStorage {
         self.state().faults.operations()
     }
 
+    /// How many writes there have been, as [`Trigger::Write`] counts them.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.state().faults.writes()
+    }
+
+    /// How many syncs of files there have been, as [`Trigger::Sync`] counts them.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.state().faults.syncs()
+    }
+
     /// From now on, operations that would take the sum of all file lengths above `bytes` fail with
     /// [`io::ErrorKind::StorageFull`]; `None` lifts the bound.
     pub fn limit_capacity(&self, bytes: Option<u64>) {
@@ -157,9 +169,10 @@ impl Default for MemoryStorage {
 }
 
 impl State {
-    /// Accounts for `more` bytes, if there is room for them.
+    /// Accounts for `more` bytes, if there is room for them. What takes none is possible on a disk that is more than full,
+    /// as after a crash that brought removed files back.
     fn take_room(&mut self, more: u64) -> io::Result<()> {
-        if self.capacity_bytes.is_some_and(|capacity| self.used_bytes + more > capacity) {
+        if more > 0 && self.capacity_bytes.is_some_and(|capacity| self.used_bytes + more > capacity) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.used_bytes += more;
