@@ -58,6 +58,12 @@ const BOUNDARIES: &[Boundary] = &[
         ours: &["tidegate-engine", "tidegate-log", "tidegate-store", "tidegate-protocol"],
         banned: &["tokio", "hyper", "serde", "serde_json", "rand", "fastrand", "rustix", "socket2"],
     },
+    // No real time, files or sockets: whatever it needs of them it simulates.
+    Boundary {
+        folder: "crates/sim",
+        ours: &["tidegate-engine", "tidegate-log", "tidegate-store"],
+        banned: &["tokio", "hyper", "serde", "serde_json", "rand", "rustix", "socket2"],
+    },
     Boundary { folder: "xtask", ours: &[], banned: &[] },
 ];
 
