@@ -4,6 +4,7 @@
 //! ([`DirStorage`]) and on a simulated machine that loses power ([`MemoryStorage`]).
 
 mod crash;
+mod damage;
 mod faults;
 mod file;
 mod memory;
@@ -12,6 +13,7 @@ mod sparse;
 use std::io;
 
 pub use crash::CrashPolicy;
+pub use damage::Damage;
 pub use faults::{Fault, Trigger};
 pub use file::{DirFile, DirLock, DirStorage};
 pub use memory::{MemoryFile, MemoryLock, MemoryStorage};

@@ -4,7 +4,7 @@
 
 use std::io::ErrorKind;
 
-use tidegate_log::{CrashPolicy, Fault, MemoryStorage, Storage, StorageFile, Trigger};
+use tidegate_log::{CrashPolicy, Damage, Fault, MemoryStorage, Storage, StorageFile, Trigger};
 
 fn content(storage: &MemoryStorage, name: &str) -> Option<Vec<u8>> {
     storage.read_file(name).unwrap()
@@ -91,4 +91,30 @@ fn capacity_bounds_allocation_and_growth() {
     storage.remove("a").unwrap();
     assert_eq!(storage.used_bytes(), 0);
     storage.create("b", 100).unwrap();
+}
+
+#[test]
+fn damage_stays_until_it_is_written_over_or_mended() {
+    let storage = MemoryStorage::new();
+    let file = storage.create("a", 0).unwrap();
+    file.write_all_at(b"0123456789", 0).unwrap();
+    file.sync_data().unwrap();
+    storage.sync_dir().unwrap();
+    storage.damage("a", 1, Damage::Rot(0b11));
+    storage.damage("a", 4, Damage::Stray(b"xyz".to_vec()));
+    storage.damage("a", 10, Damage::Rot(1)); // There is nothing.
+    assert_eq!(content(&storage, "a").unwrap(), b"0223xyz789");
+    assert_eq!(content(&storage.crash(CrashPolicy::DropAll), "a").unwrap(), b"0223xyz789");
+    file.write_all_at(b"45", 4).unwrap();
+    assert_eq!(content(&storage, "a").unwrap(), b"022345z789");
+
+    storage.damage("a", 8, Damage::Unreadable(1));
+    storage.read_file("a").unwrap_err();
+    let mut buf = [0; 8];
+    assert_eq!(file.read_at(&mut buf, 0).unwrap(), 8, "beside it");
+    file.write_all_at(b"8", 8).unwrap();
+    assert_eq!(content(&storage, "a").unwrap(), b"022345z789");
+    storage.damage("a", 8, Damage::Unreadable(1));
+    storage.mend();
+    assert_eq!(content(&storage, "a").unwrap(), b"0123456789");
 }

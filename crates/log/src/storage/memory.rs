@@ -10,8 +10,9 @@ use std::{
 };
 
 use super::{
-    CrashPolicy, Fault, FileEntry, Storage, StorageFile, Trigger,
+    CrashPolicy, Damage, Fault, FileEntry, Storage, StorageFile, Trigger,
     crash::{Crash, PendingWrite},
+    damage::Scars,
     faults::{Answer, Faults, Kind},
     sparse::Sparse,
 };
@@ -63,6 +64,7 @@ struct Content {
     durable: Sparse,
     durable_length: u64,
     pending: Vec<PendingWrite>,
+    scars: Scars,
 }
 
 impl MemoryStorage {
@@ -118,6 +120,29 @@ impl MemoryStorage {
     /// Plans `fault` for when `trigger` comes.
     pub fn inject(&self, trigger: Trigger, fault: Fault) {
         self.state().faults.plan(trigger, fault);
+    }
+
+    /// Damages file `name` at byte `offset`, if it is that long. Stays until something is written there, also over
+    /// crashes.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    pub fn damage(&self, name: &str, offset: u64, damage: Damage) {
+        let state = self.state();
+        let mut content = state.live[name].write().expect(UNPOISONED);
+        if offset < content.length {
+            let mut byte = [0];
+            content.live.read(&mut byte, offset);
+            content.scars.add(offset, byte[0], damage);
+        }
+    }
+
+    /// Undoes all damage: every file reads as it was written.
+    pub fn mend(&self) {
+        let state = self.state();
+        for content in state.live.values().chain(state.durable.values()) {
+            content.write().expect(UNPOISONED).scars = Scars::default();
+        }
     }
 
     /// How many operations that change anything there have been, as [`Trigger::Operation`] counts them.
@@ -219,7 +244,14 @@ impl Content {
         for write in &self.pending {
             length = length.max(crash.apply(write, &mut image));
         }
-        Self { live: image.clone(), length, durable: image, durable_length: length, pending: Vec::new() }
+        Self {
+            live: image.clone(),
+            length,
+            durable: image,
+            durable_length: length,
+            pending: Vec::new(),
+            scars: self.scars.clone(),
+        }
     }
 
     fn sync(&mut self) {
@@ -322,6 +354,7 @@ impl StorageFile for MemoryFile {
         let available = content.length.saturating_sub(offset);
         let read = buf.len().min(usize::try_from(available).unwrap_or(usize::MAX));
         content.live.read(&mut buf[..read], offset);
+        content.scars.read(&mut buf[..read], offset)?;
         Ok(read)
     }
 
@@ -336,6 +369,9 @@ impl StorageFile for MemoryFile {
         state.take_room(end.saturating_sub(content.length))?;
         content.length = content.length.max(end);
         content.live.write(&buf[..admitted], offset);
+        if !content.scars.is_empty() {
+            content.scars.write(offset, admitted);
+        }
         if self.machine.durable {
             state.write_order += 1;
             let bytes = buf[..admitted].to_vec();
