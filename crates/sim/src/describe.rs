@@ -23,6 +23,8 @@ pub(crate) fn fact(fact: &Fact<'_>, line: &mut String) {
             }
         }
         Fact::Ended => write!(line, "the process ended"),
+        Fact::Damaged(true) => write!(line, "the medium is damaged"),
+        Fact::Damaged(false) => write!(line, "the medium is as it should be"),
         Fact::Looked(look) => {
             let count = |queue: &crate::history::LookedQueue| queue.messages.len();
             let counts: Vec<_> =

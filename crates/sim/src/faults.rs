@@ -10,12 +10,18 @@
 //! and back, by milliseconds or by hours.
 //!
 //! **The disk.** An operation may fail, a write may put down only its first bytes, an fsync may fail. The disk may be full for a
-//! while, and slow for a while.
+//! while, and slow for a while. What was written may rot, be written over by a write that was meant for elsewhere, or become
+//! unreadable, in one place or in several: in every file but the segment that is written now and the superblock. Such damage stays until the
+//! place is written anew. It must never be served as something that was sent. A start that meets it may refuse, and says so.
+//!
+//! Not among these: a disk that reports a write or an fsync as done and forgets it, and damage to the end of the segment that is
+//! written now. A frame that is lost there is one that was never written, to whoever looks.
 //!
 //! **The network.** A request may be lost, or arrive twice, the second time much later. An answer may be lost. A caller may go
 //! away while its receive waits. Requests of different clients arrive in any order.
 //!
-//! What is done about it is what an operator does: a process that ended is started again.
+//! What is done about it is what an operator does: a process that ended is started again. When a start refuses for damage, and in the
+//! end, the files are restored from a sound copy.
 
 use std::fmt;
 
@@ -38,6 +44,12 @@ pub enum FaultKind {
     FullDisk,
     /// Writing takes long for a while.
     SlowDisk,
+    /// A bit of what was written turns over.
+    BitRot,
+    /// A write lands where it was not meant to.
+    StrayWrite,
+    /// A place cannot be read any more.
+    ReadError,
     /// The system clock is set forward.
     ClockForward,
     /// The system clock is set back.
@@ -56,7 +68,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [FaultKind; 15] = [
+    pub const ALL: [FaultKind; 18] = [
         FaultKind::PowerLoss,
         FaultKind::ProcessDeath,
         FaultKind::DeathInRecovery,
@@ -65,6 +77,9 @@ impl FaultKind {
         FaultKind::FailedFsync,
         FaultKind::FullDisk,
         FaultKind::SlowDisk,
+        FaultKind::BitRot,
+        FaultKind::StrayWrite,
+        FaultKind::ReadError,
         FaultKind::ClockForward,
         FaultKind::ClockBack,
         FaultKind::Pause,
@@ -85,6 +100,9 @@ impl FaultKind {
             FaultKind::FailedFsync => "failed-fsync",
             FaultKind::FullDisk => "full-disk",
             FaultKind::SlowDisk => "slow-disk",
+            FaultKind::BitRot => "bit-rot",
+            FaultKind::StrayWrite => "stray-write",
+            FaultKind::ReadError => "read-error",
             FaultKind::ClockForward => "clock-forward",
             FaultKind::ClockBack => "clock-back",
             FaultKind::Pause => "pause",
@@ -93,6 +111,11 @@ impl FaultKind {
             FaultKind::LostAnswer => "lost-answer",
             FaultKind::VanishedCaller => "vanished-caller",
         }
+    }
+
+    /// Whether it damages what was written.
+    pub(crate) fn is_damage(self) -> bool {
+        matches!(self, FaultKind::BitRot | FaultKind::StrayWrite | FaultKind::ReadError)
     }
 
     /// Whether it befalls a request or an answer, rather than coming at a moment.

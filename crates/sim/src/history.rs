@@ -4,7 +4,7 @@
 //! from the moment it comes out. A request that is under way when the process ends may have been done, or not.
 
 use tidegate_engine::{
-    Command, Footprint, MoveTask, Peeked, QueueAddress, QueueView, RequestId, StoredMessage, Timestamp,
+    Command, MoveTask, Peeked, QueueAddress, QueueView, RequestId, StoredMessage, Timestamp,
 };
 use tidegate_store::Outcome;
 
@@ -35,6 +35,8 @@ pub enum Fact<'a> {
     },
     /// The process ended.
     Ended,
+    /// The medium was damaged under what is stored, or mended.
+    Damaged(bool),
     /// Everything that is stored, at a moment when nothing was under way but receives that wait.
     Looked(&'a Look),
 }
@@ -61,10 +63,8 @@ pub struct Look {
     pub parked: usize,
     /// Receives that wait as far as their callers know.
     pub waiting: usize,
-    /// Memory of the backlogs.
-    pub footprint: Footprint,
-    /// Whether the medium is damaged, as far as the world knows.
-    pub is_damaged: bool,
+    /// Bytes of backlogs in memory that could be put away, of a server whose memory setting allows none.
+    pub memory_bytes: Option<usize>,
 }
 
 /// A queue with its messages.
@@ -78,4 +78,15 @@ pub struct LookedQueue {
     pub messages: Vec<(Peeked, Content)>,
     /// Its move tasks, newest first.
     pub tasks: Vec<MoveTask>,
+}
+
+impl Look {
+    /// Whether some of what is stored does not show, because what it is listed in cannot be read.
+    pub fn is_partial(&self) -> bool {
+        let all = |queue: &LookedQueue| {
+            let counts = queue.view.counts;
+            counts.visible + counts.in_flight + counts.delayed
+        };
+        self.queues.iter().any(|queue| (queue.messages.len() as u64) < all(queue))
+    }
 }

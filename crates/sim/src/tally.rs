@@ -38,7 +38,6 @@ impl Tally {
     }
 
     pub(crate) fn note_house(&mut self, seen: &Seen) {
-        self.reports += seen.unreadable;
         self.see("checkpoints", seen.checkpoints);
         self.see("bytes of posting files", seen.posting_bytes);
         self.see("segments given back", seen.retired);

@@ -42,7 +42,7 @@ impl Watch {
         match fact {
             Fact::Asked { .. } => self.tally.operations += 1,
             Fact::Ended => self.tally.lives += 1,
-            Fact::Answered { .. } | Fact::Looked(_) => {}
+            _ => {}
         }
         self.note(|line| describe::fact(fact, line));
         self.checkers.observe(fact)
@@ -57,6 +57,12 @@ impl Watch {
         }
     }
 
+    pub(crate) fn set_damaged(&mut self, is_damaged: bool) {
+        self.is_damaged = is_damaged;
+        // It breaks no promise by itself.
+        let _ = self.observe(&Fact::Damaged(is_damaged));
+    }
+
     /// The server reported that it could not read something.
     pub(crate) fn note_unreadable(&mut self, error: &dyn std::error::Error) -> Result<(), Violation> {
         self.note(|line| *line += &format!("  server reports: {error}"));
@@ -64,7 +70,10 @@ impl Watch {
             self.tally.reports += 1;
             return Ok(());
         }
-        Err(Violation { checker: "damage", what: format!("reported although nothing is damaged: {error}") })
+        Err(Violation {
+            checker: "integrity",
+            what: format!("reported although nothing is damaged: {error}"),
+        })
     }
 
     pub(crate) fn into_timeline(self) -> (Tally, String) {

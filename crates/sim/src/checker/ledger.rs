@@ -7,8 +7,8 @@ use crate::history::{Content, Fact, Look};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tidegate_engine::{
-    Command, Delivery, MessageSeq, PeekedState, QueueAddress, QueueId, QueueName, Receipt, Receive, Reply,
-    RequestId, StoredMessage, Timestamp,
+    AttributeChange, Command, Delivery, MessageSeq, PeekedState, QueueAddress, QueueId, QueueName, Receipt,
+    Receive, Reply, RequestId, StoredMessage, Timestamp,
 };
 use tidegate_store::Outcome;
 
@@ -35,6 +35,10 @@ pub(crate) struct Known {
     pub(crate) doubts: u32,
     /// Not before its retention may have ended; counted from the last time it may have been sent or moved.
     pub(crate) expires_at: Timestamp,
+    /// When it may have been sent.
+    pub(crate) sent_at: Timestamp,
+    /// Its group.
+    pub(crate) group: Option<Box<str>>,
     /// Nobody receives it before then.
     pub(crate) visible_at: Timestamp,
     /// Where it was seen last.
@@ -103,6 +107,20 @@ impl Ledger {
         self.places.get(place).copied()
     }
 
+    /// The messages that were last known to be in a queue, in the order of their numbers.
+    pub(crate) fn in_queue(&self, queue: &QueueName) -> impl Iterator<Item = (&Place, Tag, &Known)> {
+        let (first, last) = ((queue.clone(), MessageSeq(0)), (queue.clone(), MessageSeq(u64::MAX)));
+        self.places.range(first..=last).filter_map(|(place, tag)| {
+            let known = self.messages.get(tag)?;
+            (known.place.as_ref() == Some(place)).then_some((place, *tag, known))
+        })
+    }
+
+    /// Whether receives may have happened of which nothing is known.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
     /// The place that a receipt is about; `None` if none of its queue was ever handed out.
     pub(crate) fn place(&self, receipt: Receipt) -> Option<Place> {
         Some((self.names.get(&receipt.queue)?.clone(), receipt.seq))
@@ -160,6 +178,7 @@ impl Ledger {
                 self.cut_off.extend(std::mem::take(&mut self.attempts).into_values());
             }
             Fact::Looked(look) => self.look(look),
+            Fact::Damaged(_) => {}
         }
     }
 
@@ -179,6 +198,8 @@ impl Ledger {
                         gone: false,
                         doubts: 0,
                         expires_at,
+                        sent_at: now,
+                        group: entry.message.group_id.clone(),
                         visible_at: now + entry.delay.unwrap_or(delay),
                         place: None,
                     };
@@ -190,6 +211,13 @@ impl Ledger {
             Command::Delete { receipts, .. } => {
                 let tags = receipts.iter().map(|receipt| self.message(*receipt));
                 self.doubt(request, tags.collect());
+            }
+            Command::SetQueueAttributes { queue, attributes } => {
+                for change in attributes {
+                    if let AttributeChange::DelaySeconds(delay) = change {
+                        self.may_show(queue, *delay);
+                    }
+                }
             }
             Command::PurgeQueue { queue } => {
                 let may_be_there = self.messages.iter().filter(|(_, known)| may_be_in(known, queue));
@@ -212,6 +240,15 @@ impl Ledger {
                 receipts.iter().for_each(|receipt| self.may_hide(request, *receipt, now));
             }
             _ => {}
+        }
+    }
+
+    /// A changed delay of a FIFO queue is that of the messages in it, too.
+    fn may_show(&mut self, queue: &QueueAddress, delay: Duration) {
+        for known in self.messages.values_mut().filter(|known| known.queue == *queue) {
+            if queue.name.is_fifo() {
+                known.visible_at = known.visible_at.min(known.sent_at + delay);
+            }
         }
     }
 
@@ -294,12 +331,17 @@ impl Ledger {
         let expires_at = now + self.retention();
         for (n, tag) in self.sending.remove(&request).unwrap_or_default().into_iter().enumerate() {
             let Some(known) = self.messages.get_mut(&tag) else { continue };
-            let is_stored = match outcome {
-                Ok(Reply::Sent(sent)) => matches!(&sent[n], Ok(sent) if sent.id == crate::content::id(tag)),
-                _ => false,
+            let sent = match outcome {
+                Ok(Reply::Sent(sent)) => sent[n].as_ref().ok().filter(|it| it.id == crate::content::id(tag)),
+                _ => None,
             };
-            known.stored = if is_stored { Knowledge::Yes } else { Knowledge::No };
+            known.stored = if sent.is_some() { Knowledge::Yes } else { Knowledge::No };
             known.expires_at = expires_at;
+            if let Some(seq) = sent.and_then(|sent| sent.sequence) {
+                let place = (known.queue.name.clone(), seq);
+                known.place = Some(place.clone());
+                self.places.insert(place, tag);
+            }
         }
     }
 
@@ -355,7 +397,7 @@ impl Ledger {
     fn look(&mut self, look: &Look) {
         self.latest = self.latest.max(look.now);
         let mut seen = BTreeSet::new();
-        let mut is_whole = true;
+        let mut is_whole = !look.is_partial();
         for queue in &look.queues {
             self.attributes.see(&queue.address, &queue.view.attributes);
             for (peeked, content) in &queue.messages {

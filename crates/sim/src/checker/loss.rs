@@ -2,6 +2,7 @@
 
 use super::ledger::{Ledger, tag_of};
 use super::{Checker, Verdict};
+use crate::content::Tag;
 use crate::history::{Content, Fact, Look};
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ impl Checker for Loss {
 
     fn observe(&mut self, ledger: &Ledger, fact: &Fact<'_>) -> Verdict {
         let Fact::Looked(look) = fact else { return Ok(()) };
-        let Some(seen) = seen(look) else { return Ok(()) };
+        let Some(seen) = seen(ledger, look) else { return Ok(()) };
         let latest = ledger.latest().max(look.now);
         let lost = ledger.messages().find(|(tag, known)| known.is_certain(latest) && !seen.contains(tag));
         match lost {
@@ -27,12 +28,19 @@ impl Checker for Loss {
     }
 }
 
-/// What is there; `None` if some of it cannot be read, and so nothing can be said of what seems to be missing.
-fn seen(look: &Look) -> Option<BTreeSet<crate::content::Tag>> {
-    let contents = look.queues.iter().flat_map(|queue| &queue.messages);
-    let tag = |content: &Content| match content {
-        Content::Whole(stored) => tag_of(stored),
-        _ => None,
-    };
-    contents.map(|(_, content)| tag(content)).collect()
+/// What is there; `None` if some of it cannot be told, and so nothing can be said of what seems to be missing.
+fn seen(ledger: &Ledger, look: &Look) -> Option<BTreeSet<Tag>> {
+    if look.is_partial() {
+        return None;
+    }
+    let mut seen = BTreeSet::new();
+    for queue in &look.queues {
+        for (peeked, content) in &queue.messages {
+            seen.insert(match content {
+                Content::Whole(stored) => tag_of(stored)?,
+                _ => ledger.at(&(queue.address.name.clone(), peeked.touched.stored.seq))?,
+            });
+        }
+    }
+    Some(seen)
 }

@@ -5,11 +5,25 @@
 //! | [`loss`] | what was acknowledged is there until somebody may have removed it |
 //! | [`removal`] | what was removed for certain never comes back |
 //! | [`visibility`] | what is hidden is not delivered |
+//! | [`order`] | messages of a group come in their order, and none while an earlier one is not done with |
+//! | [`deduplication`] | a deduplication id is taken once in five minutes, and one that was not taken is |
+//! | [`receives`] | receive counts go up by one with each receive |
+//! | [`dead_letters`] | messages that were received too often become dead letters, and no others |
+//! | [`counts`] | counts are equal to what there is |
+//! | [`integrity`] | what is served is what was sent; damage is reported |
+//! | [`memory`] | backlogs that can be put away do not stay in memory |
 
 mod attributes;
+mod counts;
+mod dead_letters;
+mod deduplication;
 mod hiding;
+mod integrity;
 mod ledger;
 mod loss;
+mod memory;
+mod order;
+mod receives;
 mod removal;
 mod visibility;
 
@@ -52,8 +66,18 @@ pub struct Checkers {
 
 impl Default for Checkers {
     fn default() -> Self {
-        let checkers: Vec<Box<dyn Checker>> =
-            vec![Box::new(loss::Loss), Box::new(removal::Removal), Box::new(visibility::Visibility)];
+        let checkers: Vec<Box<dyn Checker>> = vec![
+            Box::new(integrity::Integrity::default()),
+            Box::new(loss::Loss),
+            Box::new(removal::Removal),
+            Box::new(visibility::Visibility),
+            Box::new(order::Order),
+            Box::new(deduplication::Deduplication::default()),
+            Box::new(receives::Receives),
+            Box::new(dead_letters::DeadLetters::default()),
+            Box::new(counts::CountsAreTrue::default()),
+            Box::new(memory::Memory),
+        ];
         Checkers { ledger: Ledger::default(), checkers }
     }
 }

@@ -4,10 +4,12 @@
 //! knows is only what it was told.
 
 mod consumer;
+mod operator;
 mod producer;
 
 use crate::machine::Answer;
 use consumer::Consumer;
+use operator::{Duty, Operator};
 use producer::Producer;
 use tidegate_engine::Command;
 
@@ -38,11 +40,17 @@ pub enum Role {
     EventProducer,
     /// Receives from `events.fifo`.
     EventConsumer,
+    /// Changes attributes of queues.
+    Tuner,
+    /// Purges queues.
+    Purger,
+    /// Moves dead letters back.
+    Mover,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Role; 12] = [
+    pub const ALL: [Role; 15] = [
         Role::JobProducer,
         Role::JobConsumer,
         Role::OtherJobConsumer,
@@ -55,6 +63,9 @@ impl Role {
         Role::StepUndertaker,
         Role::EventProducer,
         Role::EventConsumer,
+        Role::Tuner,
+        Role::Purger,
+        Role::Mover,
     ];
 
     /// Its name on the command line.
@@ -72,6 +83,9 @@ impl Role {
             Role::StepUndertaker => "step-undertaker",
             Role::EventProducer => "event-producer",
             Role::EventConsumer => "event-consumer",
+            Role::Tuner => "tuner",
+            Role::Purger => "purger",
+            Role::Mover => "mover",
         }
     }
 }
@@ -114,5 +128,8 @@ pub(crate) fn client(role: Role, seed: u64) -> Box<dyn Client> {
         Role::StepConsumer | Role::OtherStepConsumer => Box::new(Consumer::new(random, STEPS)),
         Role::StepUndertaker => Box::new(Consumer::new(random, STEPS_DEAD)),
         Role::EventConsumer => Box::new(Consumer::new(random, EVENTS)),
+        Role::Tuner => Box::new(Operator::new(random, Duty::Attributes)),
+        Role::Purger => Box::new(Operator::new(random, Duty::Purges)),
+        Role::Mover => Box::new(Operator::new(random, Duty::MoveTasks)),
     }
 }

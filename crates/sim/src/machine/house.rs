@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tidegate_engine::Command;
 use tidegate_log::{Keeper, KeeperError, MemoryStorage, Reader};
-use tidegate_store::{Candidate, Segments, offer_messages};
+use tidegate_store::{Candidate, RecoverError, Segments, offer_messages};
 
 pub(crate) struct House {
     keeper: Keeper<MemoryStorage>,
@@ -16,6 +16,8 @@ pub(crate) struct House {
     /// How soon to look again without being called, in milliseconds.
     patience: Option<u64>,
     pub(crate) seen: Seen,
+    /// What it could not read last.
+    pub(crate) report: Option<RecoverError>,
 }
 
 /// What it did so far.
@@ -26,8 +28,6 @@ pub(crate) struct Seen {
     pub(crate) retired: u64,
     pub(crate) offered: u64,
     pub(crate) failed: u64,
-    /// What it reported as unreadable.
-    pub(crate) unreadable: u64,
 }
 
 /// What is to be done next.
@@ -60,7 +60,7 @@ const STEP: u64 = 1;
 impl House {
     pub(super) fn new(keeper: Keeper<MemoryStorage>, reader: Reader<MemoryStorage>) -> Self {
         let seen = Seen::default();
-        House { keeper, reader, work: Work::Nothing, called: false, patience: None, seen }
+        House { keeper, reader, work: Work::Nothing, called: false, patience: None, seen, report: None }
     }
 
     pub(super) fn call(&mut self) {
@@ -181,7 +181,7 @@ impl House {
             batches.push_back(batch);
             ControlFlow::Continue(())
         });
-        self.seen.unreadable += u64::from(offered.is_err());
+        self.report = offered.err().or(self.report.take());
         Ok((Work::Offer(batches, segments, then), retired))
     }
 }

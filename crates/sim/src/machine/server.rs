@@ -147,6 +147,11 @@ impl Server {
         self.inbox.push_back(input);
     }
 
+    /// The number of the segment that is written now.
+    pub(crate) fn active_segment(&self) -> u32 {
+        self.shard.active_segment()
+    }
+
     pub(crate) fn has_input(&self) -> bool {
         !self.inbox.is_empty()
     }
@@ -181,8 +186,8 @@ impl Server {
         }
         self.shard.release_some(now);
         self.commit(now, watch, &mut answers)?;
-        while let Some(error) = self.shard.poll_error() {
-            watch.note_unreadable(&error)?;
+        while let Some(error) = self.poll_error() {
+            watch.note_unreadable(&*error)?;
         }
         Ok(answers)
     }
@@ -285,10 +290,16 @@ impl Server {
         self.reader.read_all(&positions).into_iter().map(content).collect()
     }
 
+    /// Takes what could not be read since it was asked last.
+    pub(crate) fn poll_error(&mut self) -> Option<Box<dyn Error>> {
+        self.shard.poll_error().map(Into::into).or_else(|| self.house.report.take().map(Into::into))
+    }
+
     /// Looks at everything that is stored, between two turns.
-    pub(crate) fn look(&mut self, now: Timestamp, is_damaged: bool) -> Look {
+    pub(crate) fn look(&mut self, now: Timestamp) -> Look {
         let (parked, waiting) = (self.shard.parked_count(), self.under_way.len());
-        let mut look = Look { now, waiting, is_damaged, parked, ..Look::default() };
+        let memory_bytes = self.settings.puts_away.then(|| self.shard.engine().footprint().written);
+        let mut look = Look { now, waiting, parked, memory_bytes, ..Look::default() };
         for gauge in self.shard.gauges(now) {
             let Reply::Queue(view) = self.ask_now(now, Command::ViewQueue { queue: gauge.address.clone() })
             else {
@@ -311,7 +322,6 @@ impl Server {
             let address = gauge.address;
             look.queues.push(LookedQueue { address, view: *view, messages, tasks });
         }
-        look.footprint = self.shard.engine().footprint();
         look
     }
 

@@ -1,6 +1,7 @@
 //! The end of a world: faults cease, clients go away, and whatever is stored must come out.
 
 use super::World;
+use super::life::Death;
 use crate::checker::Violation;
 use crate::machine::{Answer, Caller, Input};
 use crate::queues;
@@ -11,10 +12,15 @@ use tidegate_engine::{Command, Receipt, Reply};
 const QUIET_ROUNDS_MAX: usize = 200;
 /// Rounds altogether; no world stores more than ten times as many messages.
 const ROUNDS_MAX: usize = 10_000;
-
 impl World {
     pub(super) fn finish(&mut self) -> Result<(), Violation> {
         self.heal();
+        if self.watch.is_damaged {
+            self.look()?;
+            self.die(Death::Process);
+            self.events.clear();
+            self.mend();
+        }
         self.restart()?;
         self.look()?;
         for client in 0..self.seats.len() {

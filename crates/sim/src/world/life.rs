@@ -194,6 +194,12 @@ impl World {
         self.schedule(millis, Event::Restart);
     }
 
+    /// Restores the files from a copy, which nobody does under a server.
+    pub(super) fn mend(&mut self) {
+        self.storage.mend();
+        self.watch.set_damaged(false);
+    }
+
     /// Starts the server, in which the power may fail again.
     pub(super) fn restart(&mut self) -> Result<(), Violation> {
         if self.server.is_some() {
@@ -210,7 +216,15 @@ impl World {
             self.storage = self.storage.crash(CrashPolicy::Seeded(self.nature.u64(..)));
             self.watch.note(|line| *line += "the power failed in recovery");
         }
-        let started = Server::start(self.storage.clone(), self.settings, &self.system, self.moment);
+        let mut started = Server::start(self.storage.clone(), self.settings, &self.system, self.moment);
+        if let Err(error) = &started
+            && self.watch.is_damaged
+        {
+            self.watch.note_unreadable(&**error)?;
+            self.watch.tally.see("starts refused for damage", 1);
+            self.mend();
+            started = Server::start(self.storage.clone(), self.settings, &self.system, self.moment);
+        }
         let server = started.map_err(|error| Violation { checker: "recovery", what: sentence(&*error) })?;
         self.watch.note(|line| *line += &format!("started with {:?}", self.settings));
         let torn = u64::from(server.recovery.torn_at.is_some());

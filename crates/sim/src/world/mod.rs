@@ -209,9 +209,14 @@ impl World {
     fn look(&mut self) -> Result<usize, Violation> {
         let Some(server) = &mut self.server else { return Ok(0) };
         let now = server.now(&self.system, self.moment);
-        let look = server.look(now, self.watch.is_damaged);
+        let look = server.look(now);
+        while let Some(error) = server.poll_error() {
+            self.watch.note_unreadable(&*error)?;
+        }
         self.watch.observe(&Fact::Looked(&look))?;
-        server.audit().map_err(|what| Violation { checker: "audit", what })?;
+        if !self.watch.is_damaged {
+            server.audit().map_err(|what| Violation { checker: "audit", what })?;
+        }
         Ok(look.queues.iter().map(|queue| queue.messages.len()).sum())
     }
 }

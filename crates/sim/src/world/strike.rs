@@ -4,11 +4,12 @@ use super::life::Death;
 use super::{Event, World};
 use crate::checker::Violation;
 use crate::faults::FaultKind;
+use crate::machine::Server;
 use crate::options::Options;
 use crate::random::stream;
 use crate::time::Moment;
 use std::collections::BTreeMap;
-use tidegate_log::{Fault, Trigger};
+use tidegate_log::{Damage, Fault, Storage, Trigger};
 
 /// What a seed has in store.
 pub(super) struct Plan {
@@ -109,6 +110,7 @@ impl World {
                 let sync = self.storage.syncs() + random.u64(1..=6);
                 self.storage.inject(Trigger::Sync(sync), Fault::Error);
             }
+            kind if kind.is_damage() && is_up => return self.damage(kind, random),
             FaultKind::FullDisk => {
                 let room = random.choice([0, 10 << 10, 60 << 10]).expect("one of three");
                 self.storage.limit_capacity(Some(self.storage.used_bytes() + room));
@@ -127,6 +129,33 @@ impl World {
             }
             _ => return false,
         }
+        true
+    }
+
+    /// Damages a place of a file that is not being written.
+    fn damage(&mut self, kind: FaultKind, random: &mut fastrand::Rng) -> bool {
+        let active = format!("{:08x}.seg", self.server.as_ref().map_or(0, Server::active_segment));
+        let mut files = self.storage.list().expect("a list cannot fail");
+        files.retain(|file| match file.name.rsplit_once('.') {
+            Some((_, "seg")) => file.name < active,
+            Some((_, kind)) => kind == "post",
+            None => file.name.starts_with("checkpoint-"),
+        });
+        files.sort_by(|one, other| one.name.cmp(&other.name));
+        let Some(file) = random.choice(files).filter(|file| file.bytes > 0) else { return false };
+        let offset = random.u64(0..file.bytes);
+        let damage = match kind {
+            FaultKind::BitRot => Damage::Rot(1 << random.u32(0..8)),
+            FaultKind::StrayWrite => {
+                let mut bytes = vec![0; random.choice([16, 512, 4_096]).expect("one of three")];
+                random.fill(&mut bytes);
+                Damage::Stray(bytes)
+            }
+            _ => Damage::Unreadable(512),
+        };
+        self.storage.damage(&file.name, offset, damage);
+        self.watch.note(|line| *line += &format!("damage at byte {offset} of {}", file.name));
+        self.watch.set_damaged(true);
         true
     }
 
