@@ -14,7 +14,7 @@ use tidegate_sim::history::{Content, Fact, Look, LookedQueue};
 const QUEUES: [&str; 6] = ["orders-dead", "steps-dead.fifo", "jobs", "orders", "steps.fifo", "events.fifo"];
 const START: u64 = 1_790_000_000_000;
 
-pub fn address(name: &str) -> QueueAddress {
+pub(crate) fn address(name: &str) -> QueueAddress {
     QueueAddress {
         account: AccountId::parse("123456789012").expect("twelve digits"),
         region: Region::default(),
@@ -23,12 +23,12 @@ pub fn address(name: &str) -> QueueAddress {
 }
 
 /// Some instant that no test reaches.
-pub fn h_end() -> Timestamp {
+pub(crate) fn h_end() -> Timestamp {
     Timestamp::from_millis(START) + Duration::from_secs(3_600)
 }
 
 /// What has been seen so far.
-pub struct History {
+pub(crate) struct History {
     checkers: Checkers,
     now: Timestamp,
     requests: u64,
@@ -39,7 +39,7 @@ pub struct History {
 
 impl History {
     /// Six queues with a visibility timeout of 30 s, and nothing in them.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut history = History {
             checkers: Checkers::default(),
             now: Timestamp::from_millis(START),
@@ -59,7 +59,7 @@ impl History {
     }
 
     /// Whose promise was broken first.
-    pub fn broken(&self) -> Option<&'static str> {
+    pub(crate) fn broken(&self) -> Option<&'static str> {
         self.broken
     }
 
@@ -76,11 +76,11 @@ impl History {
     }
 
     /// Something that is simply done.
-    pub fn ask(&mut self, command: Command) {
+    pub(crate) fn ask(&mut self, command: Command) {
         self.answer(&command, Reply::Done, &[]);
     }
 
-    pub fn set(&mut self, name: &str, attribute: AttributeChange) {
+    pub(crate) fn set(&mut self, name: &str, attribute: AttributeChange) {
         let queue = address(name);
         let known = self.attributes.get_mut(&queue.name).expect("a queue of ours");
         match &attribute {
@@ -91,24 +91,24 @@ impl History {
         self.ask(Command::SetQueueAttributes { queue, attributes: vec![attribute] });
     }
 
-    pub fn wait(&mut self, secs: u64) {
+    pub(crate) fn wait(&mut self, secs: u64) {
         self.now = self.now + Duration::from_secs(secs);
     }
 
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.observe(&Fact::Ended);
     }
 
-    pub fn damage(&mut self) {
+    pub(crate) fn damage(&mut self) {
         self.observe(&Fact::Damaged(true));
     }
 
     /// A message that is stored, in group `g` of a FIFO queue.
-    pub fn send(&mut self, name: &str, dedup: &str) -> MessageSeq {
+    pub(crate) fn send(&mut self, name: &str, dedup: &str) -> MessageSeq {
         self.send_answered(name, dedup, None)
     }
 
-    pub fn send_as_duplicate_of(&mut self, first: MessageSeq, name: &str, dedup: &str) {
+    pub(crate) fn send_as_duplicate_of(&mut self, first: MessageSeq, name: &str, dedup: &str) {
         self.send_answered(name, dedup, Some(first));
     }
 
@@ -134,14 +134,14 @@ impl History {
     }
 
     /// Messages with their receive counts.
-    pub fn receive(&mut self, name: &str, messages: &[(MessageSeq, u32)]) -> Vec<Receipt> {
+    pub(crate) fn receive(&mut self, name: &str, messages: &[(MessageSeq, u32)]) -> Vec<Receipt> {
         let content = |(seq, _): &(MessageSeq, u32)| Content::Whole(self.messages[seq].0.clone());
         let contents = messages.iter().map(content).collect();
         self.receive_with(name, messages, contents)
     }
 
     /// A message with a body that is not its own.
-    pub fn receive_altered(&mut self, name: &str, seq: MessageSeq) {
+    pub(crate) fn receive_altered(&mut self, name: &str, seq: MessageSeq) {
         let mut stored = self.messages[&seq].0.clone();
         let mut body = stored.message.body.to_vec();
         body[12] ^= 1;
@@ -149,7 +149,7 @@ impl History {
         self.receive_with(name, &[(seq, 1)], vec![Content::Whole(stored)]);
     }
 
-    pub fn receive_unreadable(&mut self, name: &str, seq: MessageSeq) {
+    pub(crate) fn receive_unreadable(&mut self, name: &str, seq: MessageSeq) {
         self.receive_with(name, &[(seq, 1)], vec![Content::Unreadable]);
     }
 
@@ -184,17 +184,17 @@ impl History {
         receipts
     }
 
-    pub fn delete(&mut self, name: &str, receipts: &[Receipt]) {
+    pub(crate) fn delete(&mut self, name: &str, receipts: &[Receipt]) {
         let command = Command::Delete { queue: address(name), receipts: receipts.to_vec() };
         self.answer(&command, Reply::Settled(vec![Ok(()); receipts.len()]), &[]);
     }
 
     /// A look that shows these messages, all visible.
-    pub fn look(&mut self, queues: &[(&str, &[MessageSeq])]) {
+    pub(crate) fn look(&mut self, queues: &[(&str, &[MessageSeq])]) {
         self.look_with(queues, |_| {});
     }
 
-    pub fn look_with(&mut self, queues: &[(&str, &[MessageSeq])], change: impl FnOnce(&mut Look)) {
+    pub(crate) fn look_with(&mut self, queues: &[(&str, &[MessageSeq])], change: impl FnOnce(&mut Look)) {
         let mut look = Look { now: self.now, ..Look::default() };
         look.queues = queues.iter().map(|(name, messages)| self.looked(name, messages)).collect();
         change(&mut look);
