@@ -73,6 +73,6 @@ pub use posting::BlockRef;
 pub use reader::{Reader, RecordRef};
 pub use scan::{FrameInfo, Frames, StoredFrame};
 pub use storage::{
-    CrashPolicy, Damage, DirFile, DirLock, DirStorage, Fault, FileEntry, MemoryFile, MemoryLock, MemoryStorage,
-    Storage, StorageFile, Trigger,
+    CrashPolicy, Damage, DirFile, DirLock, DirStorage, Fault, FileEntry, MemoryFile, MemoryLock,
+    MemoryStorage, Storage, StorageFile, Trigger,
 };
