@@ -2,16 +2,16 @@
 //!
 //! | checker | promise |
 //! |---|---|
-//! | [`loss`] | what was acknowledged is there until somebody may have removed it |
-//! | [`removal`] | what was removed for certain never comes back |
-//! | [`visibility`] | what is hidden is not delivered |
-//! | [`order`] | messages of a group come in their order, and none while an earlier one is not done with |
-//! | [`deduplication`] | a deduplication id is taken once in five minutes, and one that was not taken is |
-//! | [`receives`] | receive counts go up by one with each receive |
-//! | [`dead_letters`] | messages that were received too often become dead letters, and no others |
-//! | [`counts`] | counts are equal to what there is |
-//! | [`integrity`] | what is served is what was sent; damage is reported |
-//! | [`memory`] | backlogs that can be put away do not stay in memory |
+//! | `loss` | what was acknowledged is there until somebody may have removed it |
+//! | `removal` | what was removed for certain never comes back |
+//! | `visibility` | what is hidden is not delivered |
+//! | `order` | messages of a group come in their order, and none while an earlier one is not done with |
+//! | `deduplication` | a deduplication id is taken once in five minutes, and one that was not taken is |
+//! | `receives` | receive counts go up by one with each receive |
+//! | `dead_letters` | messages that were received too often become dead letters, and no others |
+//! | `counts` | counts are equal to what there is |
+//! | `integrity` | what is served is what was sent; damage is reported |
+//! | `memory` | backlogs that can be put away do not stay in memory |
 
 mod attributes;
 mod counts;
